@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _FARTHEST = 2
+_LONGEST = 100  # what is longer than any name was not mistyped, and would take long to compare
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
@@ -12,8 +13,10 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
 
     Near means at most two edits (insert, delete, replace, swap two neighbours) and fewer than half the word's
     length. Upper and lower case count as the same. Of candidates equally near, the first in alphabetical
-    order is taken, whatever order they come in.
+    order is taken, whatever order they come in. A word of more than a hundred characters has none.
     """
+    if len(word) > _LONGEST:
+        return None
     limit = min(_FARTHEST, (len(word) - 1) // 2)
     folded = word.casefold()
     best: tuple[int, str] | None = None
