@@ -1,0 +1,1 @@
+"""Generators of large inputs and measurements against other tools; see README.md."""
