@@ -96,9 +96,10 @@ def show(title: str, rows: Sequence[Row], markdown: bool) -> None:
         print(f"| {' | '.join(cells)} |" if markdown else "  ".join(cells).rstrip())
         if number == 0:
             rules = [
-                "-" * width if i in (0, 5) else "-" * (width - 1) + ":" for i, width in enumerate(widths)
+                "-" * (width + 2) if i in (0, 5) else "-" * (width + 1) + ":"
+                for i, width in enumerate(widths)
             ]
-            print(f"|-{'-|-'.join(rules)}-|" if markdown else "-" * len("  ".join(cells)))
+            print(f"|{'|'.join(rules)}|" if markdown else "-" * len("  ".join(cells)))
     sys.stdout.flush()
 
 
