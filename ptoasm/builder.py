@@ -1,0 +1,511 @@
+"""Statements to IR.
+
+A statement that is written like an earlier one, up to names, literals and types, is not parsed again: what the grammar
+made of the first is kept as a template, and the parts that differ (the *holes*) are put into it. A template exists only
+for text that the grammar has read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any
+
+from ptoasm.dialect import instruction
+from ptoasm.dialect.base import Instruction
+from ptoasm.diagnostics import Diagnostic, Note
+from ptoasm.ir import DPS, FOREIGN, HOST, SSA, SYNC, Block, Function, Literal, Module, Operation, Shape, Value
+from ptoasm.lexer import Token
+from ptoasm.source import Span
+from ptoasm.statements import Statement, parse_dictionary
+from ptoasm.suggest import did_you_mean
+from ptoasm.tile_types import read_type
+from ptoasm.types import I1, INDEX, Type
+
+HOLE = re.compile(
+    r"((?<=%)(?:[\w.$]|-(?!>))+(?:\#\d+)?"  # the name of a value
+    r"|(?<=!)pto\.\w+<[^<>]*>"  # a type
+    r"|(?<![\w.%@\"\#-])-?(?:0x[0-9A-Fa-f]+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)(?![\w.]))"  # a literal
+)
+"""What two statements of one template may differ in."""
+
+_NO_KEY = ()
+
+
+class Template:
+    """A statement with holes.
+
+    ``inputs``, ``outputs`` and ``arguments`` say where the names and literals stand: the index of a hole, or the text
+    itself where it is none. ``types`` are the holes that the shape depends on, and ``shapes`` the shapes made so far.
+    ``fixed`` are holes that must have the text they had (numbers in attributes): ``variants`` holds a template for
+    each.
+    """
+
+    __slots__ = ("fixed", "inputs", "key", "outputs", "shapes", "statement", "text", "types", "variants")
+
+    def __init__(self, statement: Statement, text: str, start: int) -> None:
+        spans = {m.start() + start: k for k, m in enumerate(HOLE.finditer(text))}
+        ends = [m.end() + start for m in HOLE.finditer(text)]
+        used: set[int] = set()
+
+        def place(span: tuple[int, int], sigil: str) -> int | str:
+            at, end = span
+            written = text[at - start : end - start]
+            skip = 1 if written.startswith(sigil) else 0
+            hole = spans.get(at + skip)
+            if hole is None or ends[hole] != end:
+                return written[skip:]
+            used.add(hole)
+            return hole
+
+        def name(span: tuple[int, int]) -> tuple[bool, int | str]:
+            return text[span[0] - start] == "%", place(span, "%")
+
+        self.statement = statement
+        self.text = text
+        self.inputs = [name(span) for span in statement.inputs]
+        if statement.kind == "dps":
+            self.outputs = [place(span, "%") for span in statement.outputs]
+        else:
+            named = _result_names(statement.results, text, start)
+            self.outputs = [name if "#" in name else place(span, "%") for name, span in named]
+        types = [place(span, "!") for span in (*(statement.input_types or ()), *(statement.output_types or ()))]
+        self.types = types
+        holes = [t for t in types if isinstance(t, int)]
+        self.key: Callable[[list[str]], Any] = itemgetter(*holes) if holes else _no_key
+        self.fixed = tuple(k for k in range(len(ends)) if k not in used)
+        self.shapes: dict[Any, Shape] = {}
+        self.variants: dict[tuple[str, ...], Template] | None = None
+
+
+def _no_key(holes: list[str]) -> tuple[str, ...]:
+    return _NO_KEY
+
+
+_RESULT = re.compile(r"%((?:[\w.$]|-(?!>))+)(?::(\d+))?")
+
+
+def _result_names(token: Token | None, text: str, start: int) -> list[tuple[str, Span]]:
+    """The names that a statement defines, ``%a:2`` as ``a#0`` and ``a#1``, each with its place."""
+    if token is None:
+        return []
+    names = []
+    for match in _RESULT.finditer(text, token.start - start, token.end - start):
+        span = Span(match.start() + start, match.end() + start)
+        if match[2] is None:
+            names.append((match[1], span))
+        else:
+            names += [(f"{match[1]}#{k}", span) for k in range(int(match[2]))]
+    return names
+
+
+class Attributes:
+    """Attribute dictionaries: texts to names and values, once for each text."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, list[tuple[str, str]]] = {}
+
+    def read(self, text: str) -> list[tuple[str, str]]:
+        """The entries of ``{…}`` in order, as (name, text of the value); a unit attribute has the text ``""``."""
+        found = self._known.get(text)
+        if found is None:
+            entries = parse_dictionary(text)
+            found = [(key.value.strip('"'), "" if value is None else value.value) for key, value in entries]
+            self._known[text] = found
+        return found
+
+
+class Builder:
+    """Puts statements into a module, keeping track of names and regions."""
+
+    def __init__(self, module: Module, layout: Callable[[int], Statement]) -> None:
+        self.module = module
+        self.source = module.source
+        self.layout = layout
+        self.attributes = Attributes()
+        self.flat = Function(module, flat=True)
+        self.names: dict[str, Value] = {}
+        assert self.flat.body is not None
+        self.block: Block = self.flat.body
+        self.lenient = True
+        self._open: list[tuple[str, Span, Any]] = []
+        self._defined: list[str] = []
+
+    # --- Diagnostics ----------------------------------------------------------------------------------------------------
+
+    def report(self, code: str, message: str, span: Span, *notes: Note, severity: Any = "error") -> None:
+        """Adds a diagnostic about this place."""
+        function = self.block.function.name or None
+        self.module.diagnostics.append(
+            Diagnostic(severity, code, message, self.source, span, notes, None, function)
+        )
+
+    # --- Operations -------------------------------------------------------------------------------------------------------
+
+    def operation(self, template: Template, holes: list[str], start: int, end: int) -> Operation:
+        """Adds the operation that the template makes with these holes."""
+        shape = template.shapes.get(template.key(holes))
+        if shape is None:
+            shape = self._shape(template, holes, start)
+        names = self.names
+        inputs: list[Value | Literal] = []
+        block = self.block
+        op = Operation(shape, inputs, [], block, start, end)
+        at = 0
+        types = shape.input_types
+        for is_name, hole in template.inputs:
+            text = holes[hole] if hole.__class__ is int else hole
+            if is_name:
+                type_ = types[at]
+                value = names.get(text)
+                if value is None:
+                    value = self._undefined(text, type_, op, at)
+                elif value.type is not type_ and type_ is not None:
+                    self._settle(value, type_, op, at)
+                inputs.append(value)
+            else:
+                inputs.append(Literal(text))
+            at += 1
+        outputs = op.outputs
+        types = shape.output_types
+        destinations = shape.form == DPS
+        nested = block.parent is not None
+        at = 0
+        for hole in template.outputs:
+            text = holes[hole] if hole.__class__ is int else hole
+            type_ = types[at]
+            if destinations:
+                value = names.get(text)
+                if value is None:
+                    value = self._undefined(text, type_, op, len(inputs) + at)
+                elif value.type is not type_ and type_ is not None:
+                    self._settle(value, type_, op, len(inputs) + at)
+            elif text in names:
+                value = self._redefined(text, type_, op, at)
+            else:
+                value = names[text] = Value(text, type_, op)
+                if nested:
+                    self._defined.append(text)
+            outputs.append(value)
+            at += 1
+        block.operations.append(op)
+        return op
+
+    def define_results(self, statement: Statement, op: Operation) -> None:
+        """Defines the results of an operation that is kept verbatim: their types are not known."""
+        text = self.source.text[op.start : op.end]
+        for name, span in _result_names(statement.results, text, op.start):
+            if name in self.names:
+                self.report("NAME-02", f"'%{name}' is defined twice", span, *self._definition_note(self.names[name]))
+            value = self.names[name] = Value(name, None, op)
+            self._defined.append(name)
+            op.outputs.append(value)
+
+    def _undefined(self, name: str, type_: Type | None, op: Operation, at: int) -> Value:
+        """A name that nothing defines: an input of a flat program, else a fault."""
+        root = self.block.function.body
+        assert root is not None
+        value = self.names[name] = Value(name, type_, root)
+        binds = op.shape.name == "pto.tassign" and at == 0
+        if self.lenient or binds:
+            root.free.append(value)
+        else:
+            near = did_you_mean(name, self.names.keys() - {name})
+            hint = f"; did you mean '%{near}'?" if near else ""
+            self.report("NAME-01", f"'%{name}' is not defined{hint}", self._place(op, at))
+        return value
+
+    def _redefined(self, name: str, type_: Type | None, op: Operation, at: int) -> Value:
+        value = self.names[name]
+        if isinstance(value.owner, Block) and value in value.owner.free:
+            if value.type is None or all(user.shape.name == "pto.tassign" for user in _users(value)):
+                value.owner.free.remove(value)
+                value.owner = op
+                value.type = type_
+                return value
+            first = next(_users(value))
+            self.report(
+                "NAME-03",
+                f"'%{name}' is used before this statement defines it",
+                self._result_place(op, at),
+                Note("it is used here", self.source, self._name_span(first, value)),
+            )
+        else:
+            self.report(
+                "NAME-02", f"'%{name}' is defined twice", self._result_place(op, at), *self._definition_note(value)
+            )
+        return Value(name, type_, op)
+
+    def _settle(self, value: Value, type_: Type, op: Operation, at: int) -> None:
+        """A value gets its type from its first use; a later use must agree."""
+        if value.type is None:
+            if isinstance(value.owner, Block):
+                value.type = type_
+            return
+        self.report(
+            "TYPE-01",
+            f"'%{value.name}' has type {value.type}; here it is used as {type_}",
+            self._type_place(op, at),
+            *self._definition_note(value),
+        )
+
+    # --- Places, found by reading the statement again ----------------------------------------------------------------------
+
+    def _place(self, op: Operation, at: int) -> Span:
+        statement = self.layout(op.start)
+        items = statement.inputs + statement.outputs
+        return Span(*items[at]) if at < len(items) else op.span
+
+    def _result_place(self, op: Operation, at: int) -> Span:
+        statement = self.layout(op.start)
+        items = _result_names(statement.results, self.source.text[op.start : op.end], op.start)
+        return items[at][1] if at < len(items) else op.span
+
+    def _type_place(self, op: Operation, at: int) -> Span:
+        statement = self.layout(op.start)
+        types = statement.input_types or []
+        if at >= len(statement.inputs):
+            at, types = at - len(statement.inputs), statement.output_types or []
+        return Span(*types[at]) if at < len(types) else self._place(op, at)
+
+    def _name_span(self, op: Operation, value: Value) -> Span:
+        for at, other in enumerate(op.inputs + op.outputs):
+            if other is value:
+                return self._place(op, at)
+        return op.span
+
+    def _definition_note(self, value: Value) -> tuple[Note, ...]:
+        return definition_note(value, self.layout)
+
+    # --- Shapes -----------------------------------------------------------------------------------------------------------
+
+    def _shape(self, template: Template, holes: list[str], start: int) -> Shape:
+        """The shape of the template with these types; raises TextFault for a text that is no type."""
+        texts = [holes[t] if isinstance(t, int) else t for t in template.types]
+        statement = template.statement
+        types = [read_type(text) for text in texts]
+        given = len(statement.input_types or ())
+        shape = self._make_shape(template, types[:given], types[given:])
+        template.shapes[template.key(holes)] = shape
+        return shape
+
+    def _make_shape(self, template: Template, first: list[Type], second: list[Type]) -> Shape:
+        statement = template.statement
+        attributes, duplicates = self.read_attributes(statement)
+        assert statement.name is not None
+        name = statement.name.value
+        if statement.kind in ("sync", "ssa", "dps", "assign_at"):
+            full = name if name.startswith("pto.") else f"pto.{name}"
+            definition = instruction(full[4:])
+            assert definition is not None
+            return _instruction_shape(template, full, definition, first, second, attributes, duplicates)
+        return _host_shape(template, name, first, second, attributes, duplicates)
+
+    def read_attributes(self, statement: Statement) -> tuple[dict[str, str], tuple[str, ...]]:
+        """The attributes of a statement's dictionaries, and the names that are given more than once."""
+        attributes: dict[str, str] = {}
+        duplicates = []
+        for token in statement.dicts:
+            for key, value in self.attributes.read(token.value):
+                if key in attributes:
+                    duplicates.append(key)
+                attributes[key] = value
+        return attributes, tuple(duplicates)
+
+    # --- Regions ----------------------------------------------------------------------------------------------------------
+
+    def begin(self, statement: Statement, op: Operation | None, span: Span, text: Callable[[tuple[int, int]], str]) -> None:
+        """Opens the region that a header's ``{`` begins."""
+        self._open.append((statement.kind, span, (self.block, self._defined, self.lenient, self.names)))
+        if op is None:
+            return
+        block = Block(self.block.function, op)
+        op.regions += (block,)
+        self.block = block
+        self._defined = []
+        for item, type_item in zip(statement.arguments, statement.argument_types, strict=False):
+            type_ = INDEX if type_item is None else read_type(text(type_item).removeprefix("!"))
+            self.argument(text(item)[1:], type_, Span(*item))
+
+    def argument(self, name: str, type_: Type, span: Span) -> None:
+        """Adds an argument to the current block."""
+        value = Value(name, type_, self.block)
+        if name in self.names:
+            self.report("NAME-02", f"'%{name}' is defined twice", span, *self._definition_note(self.names[name]))
+        else:
+            self._defined.append(name)
+        self.names[name] = value
+        self.block.arguments.append(value)
+
+    def end(self, statement: Statement, span: Span) -> None:
+        """Closes the innermost region."""
+        if not self._open:
+            self.report("PARSE-06", "this '}' closes nothing", span)
+            return
+        kind, header, (block, defined, lenient, names) = self._open.pop()
+        if kind == "func_header":
+            self.check_bound()
+        for name in self._defined:
+            self.names.pop(name, None)
+        parent = self.block.parent
+        if block is not self.block and parent is not None and statement.opens:
+            self._open.append((kind, header, (block, defined, lenient, names)))
+            self._defined = []
+            self.block = Block(block.function, parent)
+            parent.regions += (self.block,)
+            return
+        self.block, self._defined, self.lenient, self.names = block, defined, lenient, names
+
+    def enter_function(self, function: Function, statement: Statement, span: Span) -> None:
+        """Opens a function's body."""
+        self._open.append((statement.kind, span, (self.block, self._defined, self.lenient, self.names)))
+        assert function.body is not None
+        self.block = function.body
+        self.lenient = False
+        self.names = {}
+        self._defined = []
+
+    def enter_broken(self, span: Span) -> None:
+        """Opens the region of a header that could not be read: its statements are still looked at."""
+        self._open.append(("broken", span, (self.block, self._defined, self.lenient, self.names)))
+        function = Function(self.module, flat=True)
+        assert function.body is not None
+        self.block, self.lenient, self.names, self._defined = function.body, True, {}, []
+
+    def check_bound(self) -> None:
+        """Names that only a ``tassign`` mentions are not defined at all."""
+        body = self.block.function.body
+        for value in list(body.free if body is not None else ()):
+            if value.type is None or (not self.lenient and isinstance(value.owner, Block)):
+                users = list(_users(value))
+                if users and (value.type is None or users[0].shape.name == "pto.tassign"):
+                    near = did_you_mean(value.name, self.names.keys() - {value.name})
+                    hint = f"; did you mean '%{near}'?" if near else ""
+                    self.report("NAME-01", f"'%{value.name}' is not defined{hint}", self._name_span(users[0], value))
+
+    def finish(self, end: int) -> None:
+        """The text is over."""
+        for kind, header, _ in reversed(self._open):
+            if kind != "broken":
+                self.report("PARSE-06", "the region that begins here is never closed", header)
+        while self._open:
+            self.end(Statement("region_end"), Span(end, end))
+        self.check_bound()
+
+
+def _users(value: Value) -> Any:
+    """The operations that use a value so far, in order."""
+    for op in value.block.function.walk():
+        if value in op.inputs or (op.shape.form == DPS and value in op.outputs):
+            yield op
+
+
+def definition_note(value: Value, layout: Callable[[int], Statement]) -> tuple[Note, ...]:
+    """A note that points at where a value comes from: its definition, else its first use."""
+    source = value.block.function.module.source
+    op = value.definition
+    if op is not None:
+        statement = layout(op.start)
+        names = _result_names(statement.results, source.text[op.start : op.end], op.start)
+        at = next((k for k, v in enumerate(op.outputs) if v is value), 0)
+        span = names[at][1] if at < len(names) else op.span
+        return (Note(f"'%{value.name}' is defined here", source, span),)
+    first = next(_users(value), None)
+    if first is None or not value.block.function.flat:
+        function = value.block.function
+        if function.flat:
+            return ()
+        return (Note(f"'%{value.name}' is an argument of '@{function.name}'", source, Span(function.start, function.end)),)
+    statement = layout(first.start)
+    items = statement.inputs + statement.outputs
+    at = next((k for k, v in enumerate(first.inputs + first.outputs) if v is value), 0)
+    span = Span(*items[at]) if at < len(items) else first.span
+    return (Note(f"'%{value.name}' is first used here", source, span),)
+
+
+# --- What the types of a statement belong to -----------------------------------------------------------------------------
+
+
+def _instruction_shape(
+    template: Template,
+    name: str,
+    definition: Instruction,
+    first: list[Type],
+    second: list[Type],
+    attributes: dict[str, str],
+    duplicates: tuple[str, ...],
+) -> Shape:
+    statement = template.statement
+    form = {"sync": SYNC, "dps": DPS}.get(statement.kind, SSA)
+    n_in, n_out = len(template.inputs), len(template.outputs)
+    counts: tuple[int, int] | None = None
+    scalar_at = [k < len(definition.inputs) and definition.inputs[k].scalar for k in range(n_in)]
+    if form == SYNC:
+        tiles = [k for k in range(n_in) if not scalar_at[k]]
+        if statement.output_types is None and not tiles:
+            first, second = [], first
+        counts = len(first) - len(tiles), len(second) - n_out
+        typed: dict[int, Type] = dict(zip(tiles, first, strict=False))
+        inputs = tuple(typed.get(k) for k in range(n_in))
+        if second:
+            element = getattr(second[0], "element", None)
+            inputs = tuple(
+                element if scalar_at[k] and template.inputs[k][0] else t for k, t in enumerate(inputs)
+            )
+    else:
+        counts = len(first) - n_in, len(second) - n_out
+        inputs = tuple(first[k] if k < len(first) else None for k in range(n_in))
+    outputs = tuple(second[k] if k < len(second) else None for k in range(n_out))
+    declared = definition.outputs
+    if n_out < len(declared):
+        declared = tuple(o for o in declared if not o.optional)
+    return Shape(
+        name,
+        form,
+        inputs,
+        outputs,
+        attributes,
+        definition=definition,
+        input_names=tuple(o.name for o in definition.inputs[:n_in]),
+        output_names=tuple(o.name for o in declared[:n_out]),
+        duplicates=duplicates,
+        type_counts=counts,
+    )
+
+
+def _host_shape(
+    template: Template,
+    name: str,
+    first: list[Type],
+    second: list[Type],
+    attributes: dict[str, str],
+    duplicates: tuple[str, ...],
+) -> Shape:
+    statement = template.statement
+    n_in, n_out = len(template.inputs), len(template.outputs)
+    keywords: dict[str, Any] = {}
+    names = statement.names
+    if statement.kind == "plain":
+        if statement.output_types is None:
+            second = first if n_out else []
+        if name == "arith.cmpi" or name == "arith.cmpf":
+            second = [I1]
+        if len(first) == 1:
+            first = first * n_in
+    elif statement.kind == "constant" and not second:
+        second = [I1]
+    if statement.word is not None:
+        keywords["word"] = statement.word.value
+    if statement.symbol is not None:
+        keywords["symbol"] = statement.symbol.value[1:].strip('"')
+    return Shape(
+        name,
+        FOREIGN if statement.kind == "foreign" else HOST,
+        tuple(first[k] if k < len(first) else None for k in range(n_in)),
+        tuple(second[k] if k < len(second) else None for k in range(n_out)),
+        attributes,
+        input_names=names,
+        keywords=keywords,
+        duplicates=duplicates,
+    )

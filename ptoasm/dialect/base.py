@@ -1,0 +1,355 @@
+"""What an instruction's file is written with: instructions, operands, and rules as data.
+
+A rule's predicate answers True (holds), False (broken) or None (not known yet: it depends on a valid region or on data
+that only a run knows). The verifier asks it about the text, the machine asks the same one about the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ptoasm.regions import Region
+from ptoasm.targets import Target
+from ptoasm.types import ElementType, TileType, Type
+
+BOTH = ("a2a3", "a5")
+A2A3_ONLY = ("a2a3",)
+A5_ONLY = ("a5",)
+
+
+class Operand(NamedTuple):
+    """An operand or result. ``scalar`` is False for a tile, ``optional`` for one that the forms may leave out."""
+
+    name: str
+    scalar: bool = False
+    optional: bool = False
+
+
+class Tile(NamedTuple):
+    """A tile as a rule sees it: its type and the valid region in elements; None is not known yet."""
+
+    type: TileType
+    valid_rows: int | None
+    valid_cols: int | None
+
+    @property
+    def element(self) -> ElementType:
+        """The element type."""
+        return self.type.element
+
+
+class Scalar(NamedTuple):
+    """A scalar operand: its type, or None where the form writes none, and its value when that is known."""
+
+    type: Type | None
+    value: int | float | None
+
+
+class Instance:
+    """One operation as the rules see it.
+
+    ``tiles`` and ``scalars`` hold the operands by the page's names, ``attributes`` every declared attribute with its
+    default filled in. ``regions`` is where the tiles lie in the UB: of a tile that is read its valid elements, of one
+    that is written the written ones, of scratch the used bytes; None while an address is not known.
+    """
+
+    __slots__ = ("attributes", "form", "instruction", "modes", "regions", "scalars", "target", "tiles")
+
+    def __init__(
+        self,
+        instruction: Instruction,
+        form: str,
+        target: Target,
+        tiles: dict[str, Tile],
+        scalars: dict[str, Scalar],
+        attributes: dict[str, Any],
+        regions: Mapping[str, Region | None] | None = None,
+    ) -> None:
+        self.instruction = instruction
+        self.form = form
+        self.target = target
+        self.tiles = tiles
+        self.scalars = scalars
+        self.attributes = attributes
+        self.regions = regions
+        self.modes = instruction.modes(self)
+
+    def __getitem__(self, name: str) -> Tile:
+        return self.tiles[name]
+
+
+class Rule:
+    """One documented constraint.
+
+    ``text`` is the rule as a sentence, ``page`` the page's section. ``holds`` is the predicate, ``message`` states the
+    actual and the required value, ``fix`` what to do, where there is one. The rule applies to the targets ``arches``,
+    where the instance is in ``mode`` and has all ``operands``; it is asked only where the rules ``after`` hold.
+    ``at`` names the operand or attribute at fault and ``parameter`` the type parameter. A rule that is asked for each
+    operation, and not once for each shape, is ``individual``; one that is asked only of a run is ``at_run``.
+    """
+
+    __slots__ = (
+        "after",
+        "arches",
+        "at",
+        "fix",
+        "forms",
+        "holds",
+        "id",
+        "individual",
+        "message",
+        "mode",
+        "operands",
+        "page",
+        "parameter",
+        "severity",
+        "text",
+    )
+
+    def __init__(
+        self,
+        id: str,
+        text: str,
+        page: str,
+        holds: Callable[[Instance], bool | None],
+        message: Callable[[Instance], str],
+        *,
+        severity: str = "error",
+        arches: tuple[str, ...] = BOTH,
+        mode: str = "any",
+        forms: tuple[str, ...] = ("sync", "ssa", "dps"),
+        after: str = "",
+        operands: tuple[str, ...] = (),
+        at: str = "",
+        parameter: str = "",
+        fix: Callable[[Instance], str | None] | None = None,
+        individual: bool = False,
+    ) -> None:
+        self.id = id
+        self.text = text
+        self.page = page
+        self.holds = holds
+        self.message = message
+        self.severity = severity
+        self.arches = arches
+        self.mode = mode
+        self.forms = forms
+        self.after = tuple(after.split())
+        self.operands = operands or ((at,) if at else ())
+        self.at = at or (operands[0] if operands else "")
+        self.parameter = parameter
+        self.fix = fix
+        self.individual = individual
+
+    def applies(self, instance: Instance) -> bool:
+        """Whether the rule is about this operation at all."""
+        return (
+            instance.target.name in self.arches
+            and (self.mode == "any" or self.mode in instance.modes)
+            and instance.form in self.forms
+            and all(name in instance.tiles or name in instance.scalars for name in self.operands)
+        )
+
+
+class Instruction:
+    """A tile instruction: what it takes and gives, and its rules.
+
+    ``inputs`` are the operands in order, ``outputs`` the results; an optional output comes first (``dstVal``).
+    ``attributes`` are the known boolean attributes with their defaults. ``scratch`` names the operand that is working
+    memory; ``scratch_bytes`` says how much of it the target uses, in bytes (decision D-11; None: not known yet), and
+    ``scratch_type`` the smallest type for it that breaks no rule on either target (D-17). ``written`` gives the rows
+    and columns that are written to an output (D-07).
+    """
+
+    __slots__ = (
+        "attributes",
+        "checked",
+        "inputs",
+        "modes",
+        "name",
+        "outputs",
+        "page",
+        "rules",
+        "scratch",
+        "scratch_bytes",
+        "scratch_type",
+        "written",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        inputs: tuple[Operand, ...],
+        outputs: tuple[Operand, ...],
+        *,
+        page: str = "",
+        attributes: Mapping[str, bool] | None = None,
+        rules: tuple[Rule, ...] = (),
+        scratch: str = "",
+        modes: Callable[[Instance], tuple[str, ...]] = lambda instance: (),
+        scratch_bytes: Callable[[Instance], int | None] = lambda instance: 0,
+        scratch_type: Callable[[Instance], TileType | None] = lambda instance: None,
+        written: Callable[[Instance, str], tuple[int | None, int | None]] | None = None,
+    ) -> None:
+        self.name = name
+        self.inputs = inputs
+        self.outputs = outputs
+        self.page = page
+        self.attributes = dict(attributes or {})
+        self.rules = rules
+        self.scratch = scratch
+        self.modes = modes
+        self.scratch_bytes = scratch_bytes
+        self.scratch_type = scratch_type
+        self.written = written or whole_valid_region
+        self.checked = bool(rules)
+
+
+def whole_valid_region(instance: Instance, name: str) -> tuple[int | None, int | None]:
+    """What most instructions write: the whole valid region of the output."""
+    return instance[name].valid_rows, instance[name].valid_cols
+
+
+# --- Three-valued comparisons ----------------------------------------------------------------------------------------
+
+
+def equal(a: int | None, b: int | None) -> bool | None:
+    """``a == b``; None while either is not known."""
+    return None if a is None or b is None else a == b
+
+
+def at_least(a: int | None, b: int | None) -> bool | None:
+    """``a >= b``; None while either is not known."""
+    return None if a is None or b is None else a >= b
+
+
+def nonzero(a: int | None) -> bool | None:
+    """``a != 0``; None while it is not known."""
+    return None if a is None else a != 0
+
+
+# --- Rules of one kind, written once -----------------------------------------------------------------------------------
+
+
+def in_ub(id: str, name: str, page: str, **options: Any) -> Rule:
+    """``name`` has ``loc=vec``."""
+    return Rule(
+        id,
+        f"{name} has loc=vec",
+        page,
+        lambda i: i[name].type.loc == "vec",
+        lambda i: f"{name} has loc={i[name].type.loc}; it must have loc=vec",
+        at=name,
+        parameter="loc",
+        **options,
+    )
+
+
+def nd_layout(id: str, name: str, page: str, **options: Any) -> Rule:
+    """``name`` is row-major and non-fractal."""
+    return Rule(
+        id,
+        f"{name} is ND: blayout=row_major and slayout=none_box",
+        page,
+        lambda i: i[name].type.is_nd,
+        lambda i: (
+            f"{name} has blayout={i[name].type.blayout}, slayout={i[name].type.slayout}; "
+            "it must be ND: blayout=row_major, slayout=none_box"
+        ),
+        at=name,
+        parameter="blayout",
+        **options,
+    )
+
+
+def element_in(id: str, name: str, page: str, types: tuple[ElementType, ...], **options: Any) -> Rule:
+    """The element type of ``name`` is one of ``types``."""
+    listed = " ".join(map(str, types))
+    what = options.pop("what", f"{name} element type")
+    return Rule(
+        id,
+        f"{what} is one of {listed}",
+        page,
+        lambda i: i[name].element in types,
+        lambda i: f"{name} has element type {i[name].element}; on {i.target.name} it must be one of {listed}",
+        at=name,
+        parameter="dtype",
+        **options,
+    )
+
+
+def same_element(id: str, name: str, other: str, page: str, **options: Any) -> Rule:
+    """``name`` and ``other`` have the same element type."""
+    return Rule(
+        id,
+        f"{name} element type == {other} element type",
+        page,
+        lambda i: i[name].element is i[other].element,
+        lambda i: f"{name} has element type {i[name].element}; it must be {i[other].element}, as {other} has",
+        at=name,
+        operands=(name, other),
+        parameter="dtype",
+        fix=lambda i: f"{name} can be {i[name].type.with_(element=i[other].element)}",
+        **options,
+    )
+
+
+def rows_equal(id: str, name: str, rows: int, page: str, **options: Any) -> Rule:
+    """``name`` has exactly ``rows`` valid rows."""
+    return Rule(
+        id,
+        f"{name} valid rows == {rows}",
+        page,
+        lambda i: equal(i[name].valid_rows, rows),
+        lambda i: f"{name} has {count(i[name].valid_rows, 'valid row')}; it must have {rows}",
+        at=name,
+        parameter="valid_rows",
+        **options,
+    )
+
+
+def extent_nonzero(id: str, name: str, extent: str, page: str, **options: Any) -> Rule:
+    """The valid ``rows`` or ``cols`` of ``name`` are not zero; ``consequence`` says what zero would do."""
+    consequence = options.pop("consequence", "it must have at least 1")
+    field = f"valid_{extent}"
+    word = "valid row" if extent == "rows" else "valid column"
+    suffix = options.pop("suffix", "")
+    return Rule(
+        id,
+        f"{name} valid {extent} != 0{suffix}",
+        page,
+        lambda i: nonzero(getattr(i[name], field)),
+        lambda i: f"{name} has 0 {word}s; {consequence}",
+        at=name,
+        parameter=field,
+        **options,
+    )
+
+
+def same_cols(id: str, name: str, other: str, page: str, **options: Any) -> Rule:
+    """``other`` has as many valid columns as ``name``; the fault is shown at ``other``."""
+    return Rule(
+        id,
+        f"{name} valid cols == {other} valid cols",
+        page,
+        lambda i: equal(i[name].valid_cols, i[other].valid_cols),
+        lambda i: (
+            f"{other} has {count(i[other].valid_cols, 'valid column')}; "
+            f"it must have {i[name].valid_cols}, as {name} has"
+        ),
+        at=other,
+        operands=(name, other),
+        parameter="valid_cols",
+        **options,
+    )
+
+
+def count(number: int | None, noun: str) -> str:
+    """``1 valid row``, ``2 valid rows``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def ceil_div(a: int, b: int) -> int:
+    """The quotient rounded up."""
+    return -(-a // b)

@@ -1,0 +1,220 @@
+"""TCOLSUM: sums each column over its rows, in order or as a binary tree."""
+
+from __future__ import annotations
+
+from ptoasm.dialect.base import (
+    A2A3_ONLY,
+    A5_ONLY,
+    Instance,
+    Instruction,
+    Operand,
+    Rule,
+    at_least,
+    ceil_div,
+    count,
+    element_in,
+    extent_nonzero,
+    in_ub,
+    nd_layout,
+    same_cols,
+    same_element,
+)
+from ptoasm.targets import BLOCK_BYTES
+from ptoasm.types import BF16, F16, F32, I8, I16, I32, UI8, UI16, UI32, TileType
+
+_GENERAL = "General Constraints or Checks"
+_RUNTIME = "General Constraints or Checks, Runtime checks"
+_A2A3 = "Implementation Check for Atlas A2/A3"
+_A5 = "Ascend 950PR/Ascend 950DT Implementation Check"
+_SPACE = "Temporary Space"
+_SILENT = "the instruction does nothing, silently"
+
+
+def _modes(i: Instance) -> tuple[str, ...]:
+    modes = []
+    if "tmp" in i.tiles:
+        modes.append("tmp")
+    if i.attributes["isBinary"]:
+        modes.append("binary")
+    return tuple(modes)
+
+
+def _tree_rows(i: Instance) -> int | None:
+    """Rows of tmp that the tree needs: ceil(src valid rows / 2)."""
+    rows = i["src"].valid_rows
+    return None if rows is None else ceil_div(rows, 2)
+
+
+def _scratch_bytes(i: Instance) -> int | None:
+    if "binary" not in i.modes:
+        return 0
+    rows, cols = _tree_rows(i), i["src"].valid_cols
+    return None if rows is None or cols is None else rows * cols * i["src"].element.size
+
+
+def _scratch_type(i: Instance) -> TileType:
+    src = i["src"].type
+    rows = src.rows if src.valid_rows is None else src.valid_rows
+    cols = src.cols if src.valid_cols is None else src.valid_cols
+    per_block = BLOCK_BYTES // src.element.size
+    return TileType.of(
+        src.element,
+        max(ceil_div(rows, 2), 1) if i.attributes["isBinary"] else 1,
+        max(ceil_div(cols, per_block), 1) * per_block,
+        kind=src.kind,
+    )
+
+
+def _written(i: Instance, name: str) -> tuple[int | None, int | None]:
+    src = i["src"]
+    if src.valid_rows == 0 or src.valid_cols == 0:
+        return 0, 0
+    return (None if src.valid_rows is None else 1), src.valid_cols
+
+
+def _stride_in_src_elements(i: Instance) -> int:
+    """Columns of tmp's row stride, counted in src elements."""
+    tmp = i["tmp"].type
+    return tmp.cols * tmp.element.size // i["src"].element.size
+
+
+RULES = (
+    in_ub("TCS-01", "dst", _GENERAL),
+    in_ub("TCS-02", "src", _GENERAL),
+    nd_layout("TCS-03", "dst", _GENERAL),
+    nd_layout("TCS-04", "src", _GENERAL),
+    same_element("TCS-05", "dst", "src", _GENERAL),
+    same_cols("TCS-06", "src", "dst", _RUNTIME),
+    extent_nonzero(
+        "TCS-07", "src", "rows", _RUNTIME, severity="warning", consequence=_SILENT, suffix=f" ({_SILENT})"
+    ),
+    extent_nonzero(
+        "TCS-08", "src", "cols", _RUNTIME, severity="warning", consequence=_SILENT, suffix=f" ({_SILENT})"
+    ),
+    Rule(
+        "TCS-09",
+        "tmp row stride in bytes / sizeof(src element) >= src valid cols",
+        _RUNTIME,
+        lambda i: at_least(_stride_in_src_elements(i), i["src"].valid_cols),
+        lambda i: (
+            f"tmp has a row stride of {count(_stride_in_src_elements(i), str(i['src'].element) + ' element')}; "
+            f"it must be at least {i['src'].valid_cols}, the valid columns of src"
+        ),
+        after="TCS-07 TCS-08 TCS-11",
+        mode="tmp",
+        at="tmp",
+        parameter="cols",
+        operands=("tmp", "src"),
+        fix=lambda i: f"tmp can be {_scratch_type(i)}",
+    ),
+    element_in(
+        "TCS-10", "src", f"{_A2A3}", (F16, F32, I16, I32), arches=A2A3_ONLY, what="element type"
+    ),
+    Rule(
+        "TCS-11",
+        "tmp has loc=vec and is ND: blayout=row_major and slayout=none_box",
+        _A2A3,
+        lambda i: i["tmp"].type.loc == "vec" and i["tmp"].type.is_nd,
+        lambda i: (
+            f"tmp has loc={i['tmp'].type.loc}, blayout={i['tmp'].type.blayout}, slayout={i['tmp'].type.slayout}; "
+            "it must have loc=vec, blayout=row_major, slayout=none_box"
+        ),
+        arches=A2A3_ONLY,
+        mode="tmp",
+        at="tmp",
+        parameter="loc",
+    ),
+    Rule(
+        "TCS-12",
+        "tmp element type == src and dst element type",
+        _A2A3,
+        lambda i: i["tmp"].element is i["src"].element,
+        lambda i: f"tmp has element type {i['tmp'].element}; it must be {i['src'].element}, as src has",
+        arches=A2A3_ONLY,
+        mode="tmp",
+        at="tmp",
+        parameter="dtype",
+        operands=("tmp", "src"),
+    ),
+    element_in(
+        "TCS-13",
+        "src",
+        _A5,
+        (F16, F32, I8, UI8, I16, UI16, I32, UI32, BF16),
+        arches=A5_ONLY,
+        what="element type",
+    ),
+    Rule(
+        "TCS-14",
+        "isBinary = true has a tmp (level 1 and level 2; the synchronous form gets an internal one)",
+        f"AS Level 1 (SSA); {_SPACE}",
+        lambda i: "tmp" in i.tiles,
+        lambda i: "isBinary = true without a tmp operand; the binary tree needs one",
+        mode="binary",
+        forms=("ssa", "dps"),
+        at="isBinary",
+        operands=("src",),
+        fix=lambda i: f"tmp can be {_scratch_type(i)}",
+    ),
+    Rule(
+        "TCS-15",
+        "tmp element type == src and dst element type",
+        _SPACE,
+        lambda i: i["tmp"].element is i["src"].element,
+        lambda i: f"tmp has element type {i['tmp'].element}; it must be {i['src'].element}, as src has",
+        after="TCS-12",
+        mode="binary",
+        at="tmp",
+        parameter="dtype",
+        operands=("tmp", "src"),
+    ),
+    Rule(
+        "TCS-16",
+        "tmp valid cols >= src valid cols",
+        _SPACE,
+        lambda i: at_least(i["tmp"].valid_cols, i["src"].valid_cols),
+        lambda i: (
+            f"tmp has {count(i['tmp'].valid_cols, 'valid column')}; "
+            f"it must have at least {i['src'].valid_cols}, as src has"
+        ),
+        after="TCS-07 TCS-08 TCS-09",
+        mode="binary",
+        at="tmp",
+        parameter="valid_cols",
+        operands=("tmp", "src"),
+        fix=lambda i: f"tmp can be {_scratch_type(i)}",
+    ),
+    Rule(
+        "TCS-17",
+        "tmp has at least ceil(src valid rows / 2) physical rows",
+        _SPACE,
+        lambda i: at_least(i["tmp"].type.rows, _tree_rows(i)),
+        lambda i: (
+            f"tmp has {count(i['tmp'].type.rows, 'row')}; it must have at least {_tree_rows(i)}, "
+            f"half of the {i['src'].valid_rows} valid rows of src"
+        ),
+        after="TCS-07 TCS-08",
+        mode="binary",
+        at="tmp",
+        parameter="rows",
+        operands=("tmp", "src"),
+        fix=lambda i: f"tmp can be {_scratch_type(i)}",
+    ),
+    in_ub("TCS-18", "tmp", f"{_SPACE}, Ascend 950PR/Ascend 950DT", arches=A5_ONLY, mode="binary"),
+)
+
+INSTRUCTIONS = (
+    Instruction(
+        "tcolsum",
+        (Operand("src"), Operand("tmp", optional=True)),
+        (Operand("dst"),),
+        page="TCOLSUM",
+        attributes={"isBinary": False},
+        rules=RULES,
+        scratch="tmp",
+        modes=_modes,
+        scratch_bytes=_scratch_bytes,
+        scratch_type=_scratch_type,
+        written=_written,
+    ),
+)

@@ -1,0 +1,338 @@
+"""Text to a module.
+
+The reader cuts the text where statements can begin, looks each piece up among the templates, and has the grammar read
+what is new. A piece that holds less or more than one statement is never a template, so where the cuts fall decides
+only how fast the text is read.
+"""
+
+from __future__ import annotations
+
+import re
+
+from lark.exceptions import UnexpectedInput
+
+from ptoasm.builder import HOLE, Builder, Template
+from ptoasm.diagnostics import Diagnostic, Note, PtoError, has_errors, in_source_order
+from ptoasm.dialect import instruction_names
+from ptoasm.dialect.host import SYNTAX
+from ptoasm.ir import FOREIGN, Function, Module, Operation, Shape
+from ptoasm.lexer import NEXT_BEGINNING, Chunk, TextFault, Token, blank_comments
+from ptoasm.source import Source, Span
+from ptoasm.statements import Statement, parse_chunk
+from ptoasm.suggest import did_you_mean
+from ptoasm.tile_types import read_type
+from ptoasm.types import Type
+
+_WORDS = {
+    "RESULTS": "'%name ='",
+    "VALUES": "an operand such as %a",
+    "TYPES": "a type such as !pto.tile<vec, 16x256xf32>",
+    "DICT": "an attribute dictionary {…}",
+    "COLON": "':'",
+    "COMMA": "','",
+    "EQUAL": "'='",
+    "LPAR": "'('",
+    "RPAR": "')'",
+    "LSQB": "'['",
+    "RSQB": "']'",
+    "__ANON_0": "'->'",
+    "LBRACE": "'{'",
+    "RBRACE": "'}'",
+    "INS": "'ins('",
+    "OUTS": "'outs('",
+    "SYMBOL": "a name such as @kernel",
+    "AT_TILE": "'@tile('",
+    "WORD": "a keyword",
+    "ATTRIBUTES": "'attributes'",
+    "TO": "'to'",
+    "STEP": "'step'",
+    "ITER_ARGS": "'iter_args'",
+    "$END": "the end of the statement",
+}
+_NEVER_NAMED = {"LOC", "FOREIGN", "ALIAS", "LABEL"}
+_STARTS = {"SYNC_NAME", "PTO_NAME", "MODULE", "FUNC"}
+
+
+def parse(text: str, filename: str = "<string>", first_line: int = 1, *, memo: bool = True) -> Module:
+    """The module that ``text`` holds, wrong or right: what is wrong is in ``module.diagnostics``.
+
+    ``memo=False`` has the grammar read every statement, also those that are written like an earlier one.
+    """
+    module = Module(Source(text, filename, first_line))
+    _Reader(module, memo).read()
+    return module
+
+
+def parse_or_raise(text: str, filename: str = "<string>") -> Module:
+    """As ``parse``; raises PtoError where the text is not the language or names and types disagree."""
+    module = parse(text, filename)
+    if has_errors(module.diagnostics):
+        raise PtoError(module.diagnostics)
+    return module
+
+
+class _Reader:
+    """Reads one text."""
+
+    def __init__(self, module: Module, memo: bool) -> None:
+        self.module = module
+        self.code = blank_comments(module.source.text)
+        self.templates: dict[tuple[str, ...], Template] = {}
+        self.memo = memo
+        self.builder = Builder(module, self.layout)
+        self.functions = [self.builder.flat]
+
+    def layout(self, start: int) -> Statement:
+        """The statement that starts here, with the places of its parts."""
+        return parse_chunk(Chunk(self.code, start))
+
+    def read(self) -> None:
+        code = self.code
+        at = len(code) - len(code.lstrip())
+        for match in NEXT_BEGINNING.finditer(code, max(at - 1, 0)):
+            at = self._read_until(at, match.start(), match.end())
+        self._read_until(at, len(code), len(code))
+        self._finish()
+
+    def _read_until(self, at: int, end: int, following: int) -> int:
+        """Reads the statements that begin in ``at … end - 1``; gives the beginning of the next one."""
+        while at < end:
+            piece = self.code[at:end].rstrip()
+            if not piece:
+                break
+            parts = HOLE.split(piece)
+            template = self.templates.get(tuple(parts[::2]))
+            if template is not None and template.variants is not None:
+                holes = parts[1::2]
+                template = template.variants.get(tuple([holes[k] for k in template.fixed]))
+            if template is not None:
+                try:
+                    self.builder.operation(template, parts[1::2], at, at + len(piece))
+                    break
+                except TextFault:
+                    pass  # a type that is none: read again for the place
+            at = self._read_new(at, len(piece), parts)
+        return max(at, following)
+
+    def _read_new(self, at: int, size: int, parts: list[str]) -> int:
+        """Has the grammar read the statement at ``at``; gives the place after it and the space behind it."""
+        chunk = Chunk(self.code, at)
+        try:
+            statement = parse_chunk(chunk)
+            span = Span(at, chunk.end)
+            template = self._add(statement, span)
+        except TextFault as fault:
+            self._report_text(fault)
+            return self._recover(at, fault.start)
+        except UnexpectedInput as error:
+            return self._recover(at, self._report_syntax(error, at, chunk.end))
+        if template is not None and self.memo and span.end - at == size:
+            self._remember(template, parts)
+        return self._skip_space(chunk.end)
+
+    def _remember(self, template: Template, parts: list[str]) -> None:
+        key = tuple(parts[::2])
+        if not template.fixed:
+            self.templates[key] = template
+            return
+        holes = parts[1::2]
+        family = self.templates.setdefault(key, template)
+        if family.variants is None:
+            family.variants = {}
+        family.variants[tuple([holes[k] for k in template.fixed])] = template
+
+    def _skip_space(self, at: int) -> int:
+        code = self.code
+        while at < len(code) and code[at].isspace():
+            at += 1
+        return at
+
+    # --- Statements -----------------------------------------------------------------------------------------------------
+
+    def _text(self, item: tuple[int, int]) -> str:
+        return self.code[item[0] : item[1]]
+
+    def _add(self, statement: Statement, span: Span) -> Template | None:
+        """Adds the statement to the module; gives its template where others may be written alike."""
+        kind = statement.kind
+        if kind in ("func_header", "module_header", "region_end", "label", "alias", "foreign"):
+            getattr(self, f"_add_{kind}")(statement, span)
+            return None
+        template = Template(statement, self.code[span.start : span.end], span.start)
+        holes = HOLE.split(template.text)[1::2]
+        try:
+            op = self.builder.operation(template, holes, span.start, span.end)
+        except TextFault as fault:
+            raise self._placed(fault, statement) from None
+        if statement.opens:
+            self.builder.begin(statement, op, span, self._text)
+            return None
+        return template
+
+    def _placed(self, fault: TextFault, statement: Statement) -> TextFault:
+        """The fault of a type with its place in the whole text."""
+        for item in (*(statement.input_types or ()), *(statement.output_types or ())):
+            text = self._text(item)
+            try:
+                read_type(text.removeprefix("!"))
+            except TextFault as found:
+                offset = item[0] + text.startswith("!")
+                return TextFault(found.message, found.start + offset, found.end + offset)
+        return fault
+
+    def _types(self, items: list[tuple[int, int]]) -> list[Type]:
+        types = []
+        for item in items:
+            text = self._text(item)
+            offset = item[0] + text.startswith("!")
+            try:
+                types.append(read_type(text.removeprefix("!")))
+            except TextFault as fault:
+                raise TextFault(fault.message, fault.start + offset, fault.end + offset) from None
+        return types
+
+    def _add_func_header(self, statement: Statement, span: Span) -> None:
+        builder = self.builder
+        assert statement.symbol is not None
+        function = Function(self.module, statement.symbol.value[1:].strip('"'), start=span.start, end=span.end)
+        types = self._types([item for item in statement.argument_types if item is not None])
+        function.result_types = tuple(self._types(statement.output_types or []))
+        function.attributes, _ = builder.read_attributes(statement)
+        function.visibility = statement.word.value if statement.word is not None else ""
+        self.module.items.append(function)
+        self.functions.append(function)
+        if not statement.opens:
+            function.body = None
+            function.argument_types = tuple(types)
+            return
+        builder.enter_function(function, statement, span)
+        for item, type_ in zip(statement.arguments, types, strict=False):
+            builder.argument(self._text(item)[1:], type_, Span(*item))
+
+    def _add_module_header(self, statement: Statement, span: Span) -> None:
+        module = self.module
+        module.wrapped = True
+        module.span = span
+        module.attributes, _ = self.builder.read_attributes(statement)
+        if statement.symbol is not None:
+            module.name = statement.symbol.value[1:].strip('"')
+        self.builder.begin(statement, None, span, self._text)
+
+    def _add_region_end(self, statement: Statement, span: Span) -> None:
+        self.builder.end(statement, span)
+
+    def _add_label(self, statement: Statement, span: Span) -> None:
+        self.builder.block.label = self._text((span.start, span.end))
+
+    def _add_alias(self, statement: Statement, span: Span) -> None:
+        self.module.items.append(self.module.source.text[span.start : span.end])
+
+    def _add_foreign(self, statement: Statement, span: Span) -> None:
+        assert statement.name is not None
+        start, end = statement.name.items[0]
+        name = self.code[start:end]
+        shape = Shape(name, FOREIGN, keywords={"text": self.module.source.text[start : span.end]})
+        op = Operation(shape, [], [], self.builder.block, span.start, span.end)
+        self.builder.define_results(statement, op)
+        self.builder.block.operations.append(op)
+        near = did_you_mean(name, known_operations())
+        if near is not None:
+            self.builder.report(
+                "NAME-04", f"'{name}' is not known; did you mean '{near}'?", Span(start, end), severity="warning"
+            )
+
+    # --- Faults ---------------------------------------------------------------------------------------------------------
+
+    def _report_text(self, fault: TextFault) -> None:
+        code = "PARSE-03" if "type" in fault.message else "PARSE-02"
+        self.builder.report(code, fault.message, Span(fault.start, fault.end))
+
+    def _report_syntax(self, error: UnexpectedInput, at: int, end: int) -> int:
+        """Says what was expected; gives the place of the fault."""
+        token = getattr(error, "token", None)
+        expected: set[str] = set(getattr(error, "expected", ()) or ())
+        if isinstance(token, Token) and token.type == "WORD" and (expected & _STARTS):
+            return self._report_unknown(token)
+        words = [_WORDS[name] for name in sorted(expected - _NEVER_NAMED) if name in _WORDS]
+        wanted = "a statement" if expected & {"MODULE", "FUNC"} else _listed(words)
+        if isinstance(token, Token) and token.type != "$END":
+            place = Span(token.start, max(token.end, token.start + 1))
+            found = _shortened(self.code[token.start : token.end])
+            self.builder.report("PARSE-01", f"expected {wanted}, found '{found}'", place)
+            return token.start
+        place = Span(max(end - 1, at), max(end, at + 1))
+        self.builder.report("PARSE-01", f"the statement stops here; expected {wanted}", place)
+        return end
+
+    def _report_unknown(self, token: Token) -> int:
+        near = did_you_mean(token.value, [name.removeprefix("pto.") for name in known_operations()])
+        hint = f"; did you mean '{near}'?" if near else ""
+        self.builder.report("PARSE-04", f"'{token.value}' is no instruction{hint}", Span(token.start, token.end))
+        return token.start
+
+    def _recover(self, at: int, fault: int) -> int:
+        """Where to go on after a statement that could not be read: at the next line that begins one."""
+        resume = len(self.code)
+        for match in NEXT_BEGINNING.finditer(self.code, at):
+            if match.end() <= at:
+                continue
+            if match.end() > fault and resume <= fault:
+                break
+            resume = match.end()
+            if resume > fault:
+                break
+        skipped = _BRACES.findall(self.code[at:resume])
+        depth = skipped.count("{") - skipped.count("}")
+        for _ in range(depth):
+            self.builder.enter_broken(Span(at, at + 1))
+        for _ in range(-depth):
+            self.builder.end(Statement("region_end"), Span(at, at + 1))
+        return max(resume, at + 1)
+
+    def _finish(self) -> None:
+        self.builder.finish(len(self.code))
+        module = self.module
+        flat = self.builder.flat
+        if flat.body is not None and flat.body.operations:
+            module.items.append(flat)
+        else:
+            self.functions.remove(flat)
+        self._check_function_names()
+        module.functions = self.functions
+        module.diagnostics = in_source_order(module.diagnostics)
+
+    def _check_function_names(self) -> None:
+        seen: dict[str, Function] = {}
+        for function in self.functions:
+            first = seen.setdefault(function.name, function)
+            if first is not function:
+                self.module.diagnostics.append(
+                    Diagnostic(
+                        "error",
+                        "NAME-02",
+                        f"'@{function.name}' is defined twice",
+                        self.module.source,
+                        Span(function.start, function.end),
+                        (Note("it is defined here", self.module.source, Span(first.start, first.end)),),
+                    )
+                )
+
+
+_BRACES = re.compile(r'"(?:[^"\\\n]|\\.)*"|[{}]')
+
+
+def known_operations() -> list[str]:
+    """The full names of every operation that the project knows."""
+    return [f"pto.{name}" for name in instruction_names()] + [name for name in SYNTAX if "." in name]
+
+
+def _listed(words: list[str]) -> str:
+    unique = list(dict.fromkeys(words))[:5]
+    if not unique:
+        return "something else"
+    return unique[0] if len(unique) == 1 else f"{', '.join(unique[:-1])} or {unique[-1]}"
+
+
+def _shortened(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 40 else f"{text[:37]}..."

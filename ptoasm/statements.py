@@ -1,0 +1,328 @@
+"""One statement: what Lark's callbacks make of it, and the parser itself.
+
+A statement is places only. What the places mean is looked up once for each shape of statement (``builder.py``).
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, cast
+
+from lark import Lark
+
+from ptoasm.lexer import Chunk, StatementLexer, Token
+from ptoasm.source import Span
+
+Items = list[tuple[int, int]]
+
+
+class Statement:
+    """The places of a statement's parts, as offsets into the text.
+
+    ``kind`` is the grammar's rule. ``names`` gives, where a syntax has keywords, the keyword of each input.
+    ``input_types`` and ``output_types`` are None where the statement writes none. ``arguments`` are the names that a
+    region begins with. ``opens`` is whether the statement ends by opening a region.
+    """
+
+    __slots__ = (
+        "argument_types",
+        "arguments",
+        "dicts",
+        "input_types",
+        "inputs",
+        "kind",
+        "name",
+        "names",
+        "opens",
+        "output_types",
+        "outputs",
+        "results",
+        "symbol",
+        "word",
+    )
+
+    def __init__(self, kind: str, name: Token | None = None) -> None:
+        self.kind = kind
+        self.name = name
+        self.results: Token | None = None
+        self.inputs: Items = []
+        self.names: tuple[str, ...] = ()
+        self.outputs: Items = []
+        self.input_types: Items | None = None
+        self.output_types: Items | None = None
+        self.dicts: list[Token] = []
+        self.arguments: Items = []
+        self.argument_types: list[tuple[int, int] | None] = []
+        self.word: Token | None = None
+        self.symbol: Token | None = None
+        self.opens = False
+
+
+def _items(token: Token | None) -> Items:
+    return [] if token is None else token.items
+
+
+class Actions:
+    """Lark's callbacks: a method a rule, called with the rule's children (None for an optional part left out)."""
+
+    def chunk(self, children: list[Any]) -> Statement:
+        return cast(Statement, children[0])
+
+    def _common(self, kind: str, results: Token | None, name: Token, *dicts: Token | None) -> Statement:
+        statement = Statement(kind, name)
+        statement.results = results
+        statement.dicts = [d for d in dicts if d is not None]
+        return statement
+
+    def _form(self, kind: str, children: list[Any]) -> Statement:
+        results, name, values, dictionary, signature, _ = children
+        statement = self._common(kind, results, name, dictionary)
+        statement.inputs = _items(values)
+        if signature is not None:
+            statement.input_types, statement.output_types = signature
+        return statement
+
+    def sync(self, children: list[Any]) -> Statement:
+        return self._form("sync", children)
+
+    def ssa(self, children: list[Any]) -> Statement:
+        return self._form("ssa", children)
+
+    def dps(self, children: list[Any]) -> Statement:
+        results, name, _, values, first, types, _, outs, out_types, second, _ = children
+        statement = self._common("dps", results, name, first, second)
+        statement.inputs = _items(values)
+        statement.outputs = _items(outs)
+        statement.input_types = _items(types)
+        statement.output_types = _items(out_types)
+        return statement
+
+    def function_signature(self, children: list[Any]) -> tuple[Items, Items | None]:
+        return children[0], children[1]
+
+    def plain_signature(self, children: list[Any]) -> tuple[Items, Items | None]:
+        return children[0], None
+
+    def bare_types(self, children: list[Any]) -> Items:
+        return _items(children[0])
+
+    def assign_at(self, children: list[Any]) -> Statement:
+        name, value, _, address, dictionary, _ = children
+        statement = self._common("assign_at", None, name, dictionary)
+        statement.inputs = value.items + address.items
+        return statement
+
+    def constant(self, children: list[Any]) -> Statement:
+        results, name, value, types, _ = children
+        statement = self._common("constant", results, name)
+        statement.inputs = value.items
+        statement.output_types = None if types is None else types.items
+        return statement
+
+    def plain(self, children: list[Any]) -> Statement:
+        results, name, word, values, dictionary, signature, _ = children
+        statement = self._common("plain", results, name, dictionary)
+        statement.word = word
+        statement.inputs = _items(values)
+        if signature is not None:
+            statement.input_types, statement.output_types = signature
+        return statement
+
+    def call(self, children: list[Any]) -> Statement:
+        results, name, symbol, values, dictionary, signature, _ = children
+        statement = self._common("call", results, name, dictionary)
+        statement.symbol = symbol
+        statement.inputs = _items(values)
+        statement.input_types, statement.output_types = signature
+        return statement
+
+    def keyword(self, children: list[Any]) -> tuple[Token, Items]:
+        return children[0], children[1].items
+
+    def keyword_list(self, children: list[Any]) -> tuple[Token, Items]:
+        return children[0], _items(children[1])
+
+    def alloc(self, children: list[Any]) -> Statement:
+        results, name, *keywords, dictionary, types, _ = children
+        statement = self._common("alloc", results, name, dictionary)
+        self._add_keywords(statement, keywords)
+        statement.output_types = types.items
+        return statement
+
+    def view(self, children: list[Any]) -> Statement:
+        results, name, values, *keywords, dictionary, (first, second), _ = children
+        statement = self._common("view", results, name, dictionary)
+        self._add_keywords(statement, [(None, values.items), *keywords])
+        statement.input_types, statement.output_types = (None, first) if second is None else (first, second)
+        return statement
+
+    @staticmethod
+    def _add_keywords(statement: Statement, keywords: list[tuple[Token | None, Items]]) -> None:
+        for word, items in keywords:
+            statement.inputs = statement.inputs + items
+            statement.names += ("" if word is None else word.value,) * len(items)
+
+    def binding(self, children: list[Any]) -> tuple[Items, Items]:
+        return children[0].items, children[1].items
+
+    def bindings(self, children: list[Any]) -> tuple[list[tuple[Items, Items]], Items]:
+        return children[:-1], children[-1]
+
+    def loop(self, children: list[Any]) -> Statement:
+        results, name, index, low, high, step, bound, types, _ = children
+        statement = self._common("loop", results, name)
+        statement.inputs = low.items + high.items + step.items
+        statement.arguments = list(index.items)
+        statement.argument_types = [None if types is None else types.items[0]]
+        statement.input_types = None
+        statement.output_types = []
+        if bound is not None:
+            pairs, carried = bound
+            for argument, initial in pairs:
+                statement.arguments += argument
+                statement.inputs = statement.inputs + initial
+            statement.argument_types += carried
+            statement.output_types = carried
+        statement.opens = True
+        return statement
+
+    def branch(self, children: list[Any]) -> Statement:
+        results, name, condition, types, _ = children
+        statement = self._common("branch", results, name)
+        statement.inputs = condition.items
+        statement.output_types = types or []
+        statement.opens = True
+        return statement
+
+    def module_header(self, children: list[Any]) -> Statement:
+        name, symbol, _, dictionary, _ = children
+        statement = self._common("module_header", None, name, dictionary)
+        statement.symbol = symbol
+        statement.opens = True
+        return statement
+
+    def argument(self, children: list[Any]) -> tuple[Items, Items, Token | None]:
+        return children[0].items, children[1].items, children[2]
+
+    def unnamed_arguments(self, children: list[Any]) -> tuple[Items, Items, Token | None]:
+        return [], children[0].items, children[1]
+
+    def arguments(self, children: list[Any]) -> list[tuple[Items, Items, Token | None]]:
+        return children
+
+    def result(self, children: list[Any]) -> Items:
+        return cast(Items, children[0].items)
+
+    def results(self, children: list[Any]) -> Items:
+        return [item for items in children if items is not None for item in items]
+
+    def func_header(self, children: list[Any]) -> Statement:
+        name, word, symbol, arguments, results, _, dictionary, brace, _ = children
+        statement = self._common("func_header", None, name, dictionary)
+        statement.word = word
+        statement.symbol = symbol
+        self._add_arguments(statement, arguments)
+        statement.output_types = results or []
+        statement.opens = brace is not None
+        return statement
+
+    @staticmethod
+    def _add_arguments(statement: Statement, arguments: list[tuple[Items, Items, Token | None]] | None) -> None:
+        for names, types, _ in arguments or []:
+            statement.arguments = statement.arguments + names
+            statement.argument_types = statement.argument_types + list(types)
+
+    def label(self, children: list[Any]) -> Statement:
+        statement = Statement("label", children[0])
+        self._add_arguments(statement, children[1])
+        return statement
+
+    def region_end(self, children: list[Any]) -> Statement:
+        name, word, dictionary, brace, _ = children
+        statement = self._common("region_end", None, name, dictionary)
+        statement.word = word
+        statement.opens = brace is not None
+        return statement
+
+    def alias(self, children: list[Any]) -> Statement:
+        return Statement("alias", children[0])
+
+    def foreign(self, children: list[Any]) -> Statement:
+        return self._common("foreign", children[0], children[1])
+
+    # --- The inside of types and dictionaries ------------------------------------------------------------------------
+
+    def tile_type(self, children: list[Any]) -> list[tuple[str, Token | None, Token]]:
+        return children
+
+    def tile_type__keyed(self, children: list[Any]) -> tuple[str, Token | None, Token]:
+        return "keyed", children[0], children[1]
+
+    def tile_type__shaped(self, children: list[Any]) -> tuple[str, Token | None, Token]:
+        return "shaped", None, children[0]
+
+    def tile_type__word(self, children: list[Any]) -> tuple[str, Token | None, Token]:
+        return "word", None, children[0]
+
+    def tile_type__integer(self, children: list[Any]) -> tuple[str, Token | None, Token]:
+        return "integer", None, children[0]
+
+    def tile_type__dots(self, children: list[Any]) -> tuple[str, Token | None, Token]:
+        return "dots", None, children[0]
+
+    def dictionary(self, children: list[Any]) -> list[tuple[Token, Token | None]]:
+        return [child for child in children if child is not None]
+
+    def entry(self, children: list[Any]) -> tuple[Token, Token | None]:
+        return children[0], children[1]
+
+
+_lark: Lark | None = None
+
+
+def _cache_file() -> str | bool:
+    """Where the parse tables are kept between runs; False where no place can be written."""
+    from ptoasm import __version__
+
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    folder = os.path.join(base, "ptoasm")
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    except OSError:
+        return False
+    return os.path.join(folder, f"grammar-{__version__}.lark") if os.access(folder, os.W_OK) else False
+
+
+def _parser() -> Lark:
+    global _lark
+    if _lark is None:
+        _lark = Lark.open(
+            os.path.join(os.path.dirname(__file__), "grammar", "pto.lark"),
+            parser="lalr",
+            lexer=StatementLexer,
+            start=["chunk", "tile_type", "dictionary"],
+            maybe_placeholders=True,
+            transformer=Actions(),  # type: ignore[arg-type]
+            cache=_cache_file(),
+        )
+    return _lark
+
+
+def parse_chunk(chunk: Chunk) -> Statement:
+    """The statement that starts at ``chunk.start``; its end is left in ``chunk.end``."""
+    return cast(Statement, _parser().parse(cast(Any, chunk), start="chunk"))
+
+
+def parse_tile_type(code: str) -> list[tuple[str, Token | None, Token]]:
+    """The parameters between a tile type's brackets: (kind, key, value)."""
+    return cast("list[tuple[str, Token | None, Token]]", _parser().parse(cast(Any, Chunk(code)), start="tile_type"))
+
+
+def parse_dictionary(code: str) -> list[tuple[Token, Token | None]]:
+    """The entries of an attribute dictionary: (key, value or None)."""
+    return cast("list[tuple[Token, Token | None]]", _parser().parse(cast(Any, Chunk(code)), start="dictionary"))
+
+
+def span_of(items: Items) -> Span:
+    """From the start of the first item to the end of the last."""
+    return Span(items[0][0], items[-1][1])

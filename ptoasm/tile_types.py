@@ -1,0 +1,342 @@
+"""The text of a type to a type.
+
+A type is parsed once for each distinct text; texts that differ only in their numbers share one parse by the grammar.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from lark.exceptions import UnexpectedInput
+
+from ptoasm.lexer import TextFault, Token
+from ptoasm.statements import parse_tile_type
+from ptoasm.suggest import did_you_mean
+from ptoasm.types import (
+    DEFAULT_FRACTAL,
+    ELEMENT_NAMES,
+    LOCATIONS,
+    PADS,
+    OpaqueType,
+    PointerType,
+    TILE_FIELDS,
+    TileType,
+    Type,
+    ViewType,
+    element_type,
+    is_element_name,
+)
+
+_TILE = re.compile(r"pto\.(tile|tile_buf)\s*(?=<)")
+_POINTER = re.compile(r"pto\.ptr\s*<\s*(\w+)\s*(?:,[^<>]*)?>")
+_VIEW = re.compile(r"pto\.(tensor_view|partition_tensor_view)\s*<\s*((?:(?:\d+|\?)\s*x\s*)+)(\w+)\s*>")
+_NUMBERS = re.compile(r"(?<![\w.?-])-?\d+(?:x\d+)*")
+
+_KEYS = {
+    "loc": "loc",
+    "dtype": "element",
+    "rows": "rows",
+    "cols": "cols",
+    "v_row": "valid_rows",
+    "v_col": "valid_cols",
+    "valid": "valid",
+    "blayout": "blayout",
+    "slayout": "slayout",
+    "fractal": "fractal",
+    "pad": "pad",
+}
+_LAYOUTS = {"row_major": "row_major", "rowmajor": "row_major", "col_major": "col_major", "colmajor": "col_major"}
+_ENUMS: dict[str, dict[str, str]] = {
+    "loc": {name: name for name in LOCATIONS} | {"ub": "vec"},
+    "blayout": _LAYOUTS,
+    "slayout": _LAYOUTS | {"none_box": "none_box", "nonebox": "none_box"},
+    "pad": {name: name for name in PADS} | {str(n): name for n, name in enumerate(PADS)},
+}
+_POSITIONS = ("blayout", "slayout", "fractal", "pad")
+EXAMPLE = "!pto.tile<vec, 16x256xf32>"
+
+
+class _Number:
+    """Stands for a number of the text while a template is made: number ``index``, its part ``part`` or all of it."""
+
+    __slots__ = ("index", "part")
+
+    def __init__(self, index: int, part: int | None) -> None:
+        self.index = index
+        self.part = part
+
+
+class _Template:
+    """What texts that differ only in their numbers have in common."""
+
+    __slots__ = ("base", "fixed", "pairs", "singles", "valid_default")
+
+    def __init__(self, fields: dict[str, Any], numbers: int) -> None:
+        self.valid_default = fields["valid_rows"] is fields["rows"], fields["valid_cols"] is fields["cols"]
+        self.base = [fields[name] for name in TILE_FIELDS]
+        for at, default in zip((5, 6), self.valid_default, strict=True):
+            if default:
+                self.base[at] = None
+        self.singles: list[tuple[int, int]] = []
+        self.pairs: dict[int, list[int]] = {}
+        for at, value in enumerate(self.base):
+            if isinstance(value, _Number):
+                if value.part is None:
+                    self.singles.append((at, value.index))
+                else:
+                    self.pairs.setdefault(value.index, [0, 0])[value.part] = at
+        used = {index for _, index in self.singles} | self.pairs.keys()
+        self.fixed = [index for index in range(numbers) if index not in used]
+
+    def make(self, numbers: list[str]) -> TileType:
+        """The type with these numbers; ValueError where they do not have the template's form."""
+        fields = self.base.copy()
+        for at, index in self.singles:
+            fields[at] = int(numbers[index])
+        for index, (first, second) in self.pairs.items():
+            rows, cols = numbers[index].split("x")
+            fields[first], fields[second] = int(rows), int(cols)
+        rows_default, cols_default = self.valid_default
+        fields[5] = fields[3] if rows_default else None if fields[5] == -1 else fields[5]
+        fields[6] = fields[4] if cols_default else None if fields[6] == -1 else fields[6]
+        return TileType.from_fields(tuple(fields))
+
+
+_templates: dict[str, dict[tuple[str, ...], _Template]] = {}
+"""By the text without its numbers, then by those numbers that decide more than an extent (``pad=1``)."""
+_types: dict[str, Type] = {}
+
+
+def read_type(text: str) -> Type:
+    """The type that ``text`` (without the leading ``!``) spells. Raises TextFault with offsets into ``text``."""
+    found = _types.get(text)
+    if found is None:
+        if len(_types) > 200_000:
+            _types.clear()
+        found = _types[text] = _read(text)
+    return found
+
+
+def _read(text: str) -> Type:
+    match = _TILE.match(text)
+    if match is not None:
+        return _read_tile(text, match)
+    match = _POINTER.fullmatch(text)
+    if match is not None:
+        element = element_type(match[1])
+        return _types.setdefault(f"ptr {element}", PointerType(element, f"!pto.ptr<{element}>"))
+    match = _VIEW.fullmatch(text)
+    if match is not None:
+        shape = tuple(None if n.strip() == "?" else int(n) for n in match[2].split("x")[:-1])
+        view = ViewType(match[1], shape, element_type(match[3]))
+        return _types.setdefault(f"view {view.text}", view)
+    if text.startswith("pto.") or "<" in text or not re.fullmatch(r"[\w]+", text):
+        written = f"!{text}" if text[0].isalpha() and not text.startswith(_BUILTIN) else text
+        return _types.setdefault(f"opaque {written}", OpaqueType(written))
+    return element_type(text)
+
+
+_BUILTIN = ("memref", "vector", "tensor", "tuple", "complex")
+
+
+def _read_tile(text: str, head: re.Match[str]) -> TileType:
+    key = _NUMBERS.sub("\0", text)
+    numbers = _NUMBERS.findall(text)
+    templates = _templates.get(key)
+    if templates is not None:
+        fixed = next(iter(templates.values())).fixed
+        template = templates.get(tuple([numbers[index] for index in fixed]))
+        if template is not None:
+            try:
+                return template.make(numbers)
+            except ValueError:
+                pass  # a number of another form than the template's: the grammar says what is wrong with it
+    fields = _TileReader(text, head).fields()
+    template = _Template(_TileReader(text, head, symbolic=True).fields(), len(numbers))
+    _templates.setdefault(key, {})[tuple([numbers[index] for index in template.fixed])] = template
+    return TileType.from_fields(tuple(fields[name] for name in TILE_FIELDS))
+
+
+def parameter_spans(text: str) -> dict[str, tuple[int, int]]:
+    """Where the parameters stand in the text of a tile type: offsets by field name, as in TileType."""
+    head = _TILE.match(text)
+    if head is None:
+        return {}
+    reader = _TileReader(text, head)
+    try:
+        reader.fields()
+    except TextFault:
+        pass
+    return reader.spans
+
+
+def unknown_parameters(type_: Type) -> tuple[tuple[str, str], ...]:
+    """The parameters that are kept without being understood."""
+    return type_.extra if isinstance(type_, TileType) else ()
+
+
+class _TileReader:
+    """Reads the parameters of one tile type. ``symbolic``: numbers of the text are kept as places, not as values."""
+
+    def __init__(self, text: str, head: re.Match[str], *, symbolic: bool = False) -> None:
+        self.text = text
+        self.kind = head[1]
+        self.offset = head.end()
+        self.values: dict[str, Any] = {}
+        self.extra: list[tuple[str, str]] = []
+        self.spans: dict[str, tuple[int, int]] = {}
+        self.positions = iter(_POSITIONS)
+        self.numbers = {m.start(): (k, m.group()) for k, m in enumerate(_NUMBERS.finditer(text))} if symbolic else {}
+
+    def fields(self) -> dict[str, Any]:
+        for kind, key, value in self._parameters():
+            self._take(kind, key, value)
+        missing = [name for name in ("element", "rows", "cols") if name not in self.values]
+        if missing:
+            named = {"element": "an element type", "rows": "rows", "cols": "columns"}
+            raise TextFault(
+                f"a tile type has an element type, rows and columns, as in {EXAMPLE}; "
+                f"this one has no {' and no '.join(named[n].removeprefix('an ') for n in missing)}",
+                0,
+                len(self.text),
+            )
+        values = {
+            "kind": self.kind,
+            "loc": "vec",
+            "blayout": "row_major",
+            "slayout": "none_box",
+            "fractal": DEFAULT_FRACTAL,
+            "pad": "null",
+            "valid_rows": self.values["rows"],
+            "valid_cols": self.values["cols"],
+            "extra": tuple(self.extra),
+        } | self.values
+        if values["valid_rows"] == -1:
+            values["valid_rows"] = None
+        if values["valid_cols"] == -1:
+            values["valid_cols"] = None
+        return values
+
+    def _parameters(self) -> list[tuple[str, Token | None, Token]]:
+        code = self.text[self.offset :]
+        try:
+            return parse_tile_type(code)
+        except TextFault as fault:
+            raise self._fault(fault.message, fault.start, fault.end) from None
+        except UnexpectedInput as error:
+            token = getattr(error, "token", None)
+            if not isinstance(token, Token):
+                raise self._fault("the tile type stops in the middle", len(code) - 1, len(code)) from None
+            if "..." in code:
+                raise self._dots(code.index("..."), code.index("...") + 3) from None
+            raise self._fault(
+                f"'{token.value}' is no parameter of a tile type; parameters look like those of {EXAMPLE}",
+                token.start,
+                token.end,
+            ) from None
+
+    def _fault(self, message: str, start: int, end: int) -> TextFault:
+        return TextFault(message, start + self.offset, end + self.offset)
+
+    def _dots(self, start: int, end: int) -> TextFault:
+        return self._fault(
+            f"'...' stands for \"some type\" on the pages; write the type out, for example !pto.{self.kind}<vec, 16x256xf32>",
+            start,
+            end,
+        )
+
+    def _take(self, kind: str, key: Token | None, value: Token) -> None:
+        if kind == "dots":
+            raise self._dots(value.start, value.end)
+        if kind == "keyed":
+            assert key is not None
+            self._keyed(key, value)
+        elif kind == "shaped":
+            rows, cols, element = value.value.split("x", 2)
+            self._set("rows", self._extent(value, rows, 0), value)
+            self._set("cols", self._extent(value, cols, 1), value)
+            self._set("element", element_type(element), value)
+        elif kind == "integer":
+            self._integer(value)
+        else:
+            self._word(value)
+
+    def _keyed(self, key: Token, value: Token) -> None:
+        field = _KEYS.get(key.value)
+        if field is None:
+            self.extra.append((key.value, value.value))
+            self.spans[key.value] = (key.start + self.offset, value.end + self.offset)
+        elif field == "valid":
+            if value.type != "tile_type__EXTENTS":
+                raise self._fault(f"valid={value.value} must be rows and columns, as in valid=16x255", value.start, value.end)
+            rows, cols = value.value.split("x")
+            self._set("valid_rows", self._extent(value, rows, 0), value)
+            self._set("valid_cols", self._extent(value, cols, 1), value)
+        elif field in ("rows", "cols", "valid_rows", "valid_cols"):
+            dynamic = field.startswith("valid")
+            if value.type != "tile_type__INTEGER" and not (dynamic and value.value == "?"):
+                wanted = "a number or ?" if dynamic else "a number"
+                raise self._fault(f"{key.value}={value.value} must be {wanted}", value.start, value.end)
+            self._set(field, None if value.value == "?" else self._extent(value, value.value, None), value)
+        elif field == "element":
+            self._set(field, element_type(value.value), value)
+        else:
+            self._set(field, self._enum(field, value), value)
+
+    def _extent(self, token: Token, text: str, part: int | None) -> Any:
+        if text == "?":
+            return None
+        number = self.numbers.get(token.start + self.offset)
+        if number is None:
+            return int(text)
+        index, written = number
+        whole = written if part is None else "x".join(token.value.split("x")[:2])
+        return _Number(index, part) if whole == written and "?" not in token.value else int(text)
+
+    def _integer(self, value: Token) -> None:
+        for field in ("rows", "cols"):
+            if field not in self.values:
+                self._set(field, self._extent(value, value.value, None), value)
+                return
+        self._positional(value)
+
+    def _word(self, value: Token) -> None:
+        word = value.value
+        if word in _ENUMS["loc"] and "loc" not in self.values and "rows" not in self.values:
+            self._set("loc", _ENUMS["loc"][word], value)
+        elif "element" not in self.values and "rows" not in self.values:
+            if not is_element_name(word) and (near := did_you_mean(word, (*LOCATIONS, *ELEMENT_NAMES))):
+                raise self._fault(
+                    f"'{word}' is neither a location nor an element type; did you mean '{near}'?", value.start, value.end
+                )
+            self._set("element", element_type(word), value)
+        else:
+            self._positional(value)
+
+    def _positional(self, value: Token) -> None:
+        field = next(self.positions, None)
+        if field is None:
+            raise self._fault(f"'{value.value}' has no place in a tile type", value.start, value.end)
+        self._set(field, self._enum(field, value), value)
+
+    def _enum(self, field: str, value: Token) -> Any:
+        word = value.value
+        if field == "fractal":
+            if value.type == "tile_type__INTEGER":
+                return self._extent(value, word, None)
+            return DEFAULT_FRACTAL if word == "None" else word
+        known = _ENUMS[field]
+        found = known.get(word if field == "loc" else word.lower())
+        if found is None:
+            near = did_you_mean(word, known)
+            hint = f"; did you mean '{near}'?" if near else f"; it can be {', '.join(dict.fromkeys(known.values()))}"
+            raise self._fault(f"'{word}' is no {field}{hint}", value.start, value.end)
+        return found
+
+    def _set(self, field: str, value: Any, token: Token) -> None:
+        if field in self.values:
+            what = "the element type" if field == "element" else field.replace("_", " ")
+            raise self._fault(f"{what} is given twice", token.start, token.end)
+        self.values[field] = value
+        self.spans[field] = (token.start + self.offset, token.end + self.offset)
