@@ -1,0 +1,64 @@
+"""TCOLSUM: the sum of each column, every addition rounded to the element type (page: Mathematical Semantics).
+
+`isBinary` selects the order of the additions (page: Temporary Space), and the order is visible in the last
+bits of a float. Integers wrap modulo 2^n, so there the order does not matter.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from ptoasm.interpreter.kernels import Array, Call, Kernel
+
+
+def plan(call: Call) -> Kernel:
+    """The kernel for one source of R x C elements: (src) -> (sums,), shape (1, C)."""
+    kernel = _order(call)
+    if call.inputs[0].dtype.kind in "iu":
+        return kernel  # arrays of integers wrap without a warning
+    return np.errstate(over="ignore", invalid="ignore")(kernel)
+
+
+def _order(call: Call) -> Kernel:
+    if not call.attributes.get("isBinary"):
+        return _sequential
+    if call.inputs[0].rows == 1:
+        return _copied if call.arch == "a2a3" else _added_to_zero
+    return partial(_tree, 0 if call.arch == "a2a3" else -1)
+
+
+def _sequential(src: Array) -> tuple[Array]:
+    """Row 0, then rows 1, 2, … added one by one."""
+    rows, cols = src.strides
+    if src.shape[1] == 1:
+        # One column is contiguous for `reduce`, which then sums pairwise; `accumulate` never does.
+        return (np.add.accumulate(src, axis=0, dtype=src.dtype)[-1:],)
+    if not rows > cols > 0:
+        # `reduce` walks memory in the order of the strides: only rows that lie apart come one by one, first
+        # to last.
+        src = np.ascontiguousarray(src)
+    # From -0.0, because +0.0 + -0.0 would lose the sign of a column of -0.0.
+    start = src.dtype.type(-0.0)
+    return (np.add.reduce(src, axis=0, dtype=src.dtype, keepdims=True, initial=start),)
+
+
+def _copied(src: Array) -> tuple[Array]:
+    return (src.copy(),)
+
+
+def _added_to_zero(src: Array) -> tuple[Array]:
+    """The one row as a5's tree leaves it: -0.0 becomes +0.0."""
+    return (src + src.dtype.type(0),)
+
+
+def _tree(odd: int, src: Array) -> tuple[Array]:
+    """Adjacent rows are added until one is left; the last one of an odd count goes to row `odd` of the step.
+
+    The page is silent about that row, and the targets differ: a2a3 adds it to the first row, a5 to the last.
+    """
+    while (rows := len(src)) > 1:
+        sums = np.add(src[0 : rows - 1 : 2], src[1::2])
+        if rows % 2:
+            np.add(sums[odd], src[-1], out=sums[odd])
+        src = sums
+    return (src,)
