@@ -1,0 +1,110 @@
+"""The simulated UB: its bytes, views of the tiles in them, and which event wrote each byte last."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ptoasm.regions import Region
+
+FILL = 0xCD
+"""What a byte holds that nothing wrote: no zero, so that a program that relies on zeros shows it."""
+
+
+class Memory:
+    """`size` bytes of UB. The arrays stay the same for good: views of them survive `reset`."""
+
+    __slots__ = ("data", "size", "writer")
+
+    data: NDArray[np.uint8]
+    """The bytes, shape (size,)."""
+    writer: NDArray[np.int32]
+    """The number of the event that wrote each byte last, shape (size,); 0 where none did."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.data = np.full(size, FILL, np.uint8)
+        self.writer = np.zeros(size, np.int32)
+
+    def reset(self) -> None:
+        """Back to the state of a new UB."""
+        self.clobber(0, self.size)
+
+    def clobber(self, address: int, nbytes: int) -> None:
+        """Overwrite `nbytes` bytes with the fill pattern; they count as not written."""
+        self._check(address, address + nbytes)
+        self.data[address : address + nbytes] = FILL
+        self.writer[address : address + nbytes] = 0
+
+    def view(
+        self,
+        address: int,
+        dtype: np.dtype[Any],
+        rows: int,
+        cols: int,
+        valid_rows: int,
+        valid_cols: int,
+        col_major: bool = False,
+    ) -> NDArray[Any]:
+        """The valid region of a tile of `rows` x `cols` elements at byte `address`: (valid_rows, valid_cols).
+
+        The view is writable and shares the memory of `data`. ValueError if a valid byte is outside of the UB.
+        """
+        size = dtype.itemsize
+        region = Region.of_tile(address, size, rows, cols, valid_rows, valid_cols, col_major)
+        self._check(address, region.end)
+        strides = (size, rows * size) if col_major else (cols * size, size)
+        return np.ndarray((valid_rows, valid_cols), dtype, self.data, address, strides)
+
+    def bytes_view(
+        self,
+        address: int,
+        dtype: np.dtype[Any],
+        rows: int,
+        cols: int,
+        valid_rows: int,
+        valid_cols: int,
+        col_major: bool = False,
+    ) -> NDArray[np.int32]:
+        """`writer` of the same bytes in the order of their addresses: (runs, bytes of a run), writable.
+
+        `bytes_view(…)[...] = event` marks the region, `bytes_view(…).all()` asks whether all of it was
+        written.
+        """
+        return self._writers(
+            Region.of_tile(address, dtype.itemsize, rows, cols, valid_rows, valid_cols, col_major)
+        )
+
+    def first_unwritten(
+        self,
+        address: int,
+        dtype: np.dtype[Any],
+        rows: int,
+        cols: int,
+        valid_rows: int,
+        valid_cols: int,
+        col_major: bool = False,
+    ) -> tuple[int, int] | None:
+        """The first valid byte that nothing wrote, as an offset from `address`, and their number; or None."""
+        region = Region.of_tile(address, dtype.itemsize, rows, cols, valid_rows, valid_cols, col_major)
+        missing = self._writers(region) == 0
+        count = int(np.count_nonzero(missing))
+        if not count:
+            return None
+        run, byte = divmod(int(missing.argmax()), region.run)
+        return run * region.stride + byte, count
+
+    def _writers(self, region: Region) -> NDArray[np.int32]:
+        self._check(region.start, region.end)
+        size = self.writer.itemsize
+        return np.ndarray(
+            (region.count, region.run),
+            np.int32,
+            self.writer,
+            region.start * size,
+            (region.stride * size, size),
+        )
+
+    def _check(self, start: int, end: int) -> None:
+        if not 0 <= start <= end <= self.size:
+            raise ValueError(f"bytes {start} to {end - 1} are not inside the UB, which has {self.size} bytes")
