@@ -31,3 +31,9 @@ JUNK = [
 @pytest.mark.parametrize("name", JUNK)
 def test_junk_has_no_kernel(name: str) -> None:
     assert lookup(name) is None
+
+
+def test_finds_a_plan_in_the_table_of_a_family(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PLANS", {"tcolfamily": module.plan}, raising=False)
+    assert lookup("tcolfamily") is module.plan
+    lookup.cache_clear()
