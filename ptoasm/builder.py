@@ -68,7 +68,7 @@ class Template:
         if statement.kind == "dps":
             self.outputs = [place(span, "%") for span in statement.outputs]
         else:
-            named = _result_names(statement.results, text, start)
+            named = result_names(statement.results, text, start)
             self.outputs = [name if "#" in name else place(span, "%") for name, span in named]
         types = [place(span, "!") for span in (*(statement.input_types or ()), *(statement.output_types or ()))]
         self.types = types
@@ -86,7 +86,7 @@ def _no_key(holes: list[str]) -> tuple[str, ...]:
 _RESULT = re.compile(r"%((?:[\w.$]|-(?!>))+)(?::(\d+))?")
 
 
-def _result_names(token: Token | None, text: str, start: int) -> list[tuple[str, Span]]:
+def result_names(token: Token | None, text: str, start: int) -> list[tuple[str, Span]]:
     """The names that a statement defines, ``%a:2`` as ``a#0`` and ``a#1``, each with its place."""
     if token is None:
         return []
@@ -195,7 +195,7 @@ class Builder:
     def define_results(self, statement: Statement, op: Operation) -> None:
         """Defines the results of an operation that is kept verbatim: their types are not known."""
         text = self.source.text[op.start : op.end]
-        for name, span in _result_names(statement.results, text, op.start):
+        for name, span in result_names(statement.results, text, op.start):
             if name in self.names:
                 self.report("NAME-02", f"'%{name}' is defined twice", span, *self._definition_note(self.names[name]))
             value = self.names[name] = Value(name, None, op)
@@ -259,7 +259,7 @@ class Builder:
 
     def _result_place(self, op: Operation, at: int) -> Span:
         statement = self.layout(op.start)
-        items = _result_names(statement.results, self.source.text[op.start : op.end], op.start)
+        items = result_names(statement.results, self.source.text[op.start : op.end], op.start)
         return items[at][1] if at < len(items) else op.span
 
     def _type_place(self, op: Operation, at: int) -> Span:
@@ -377,12 +377,12 @@ class Builder:
         """Names that only a ``tassign`` mentions are not defined at all."""
         body = self.block.function.body
         for value in list(body.free if body is not None else ()):
-            if value.type is None or (not self.lenient and isinstance(value.owner, Block)):
-                users = list(_users(value))
-                if users and (value.type is None or users[0].shape.name == "pto.tassign"):
-                    near = did_you_mean(value.name, self.names.keys() - {value.name})
-                    hint = f"; did you mean '%{near}'?" if near else ""
-                    self.report("NAME-01", f"'%{value.name}' is not defined{hint}", self._name_span(users[0], value))
+            first = next(_users(value), None)
+            bound_only = first is not None and first.shape.name == "pto.tassign"
+            if first is not None and bound_only and (value.type is None or not self.lenient):
+                near = did_you_mean(value.name, self.names.keys() - {value.name})
+                hint = f"; did you mean '%{near}'?" if near else ""
+                self.report("NAME-01", f"'%{value.name}' is not defined{hint}", self._name_span(first, value))
 
     def finish(self, end: int) -> None:
         """The text is over."""
@@ -407,7 +407,7 @@ def definition_note(value: Value, layout: Callable[[int], Statement]) -> tuple[N
     op = value.definition
     if op is not None:
         statement = layout(op.start)
-        names = _result_names(statement.results, source.text[op.start : op.end], op.start)
+        names = result_names(statement.results, source.text[op.start : op.end], op.start)
         at = next((k for k, v in enumerate(op.outputs) if v is value), 0)
         span = names[at][1] if at < len(names) else op.span
         return (Note(f"'%{value.name}' is defined here", source, span),)

@@ -85,8 +85,10 @@ class Rule:
     ``text`` is the rule as a sentence, ``page`` the page's section. ``holds`` is the predicate, ``message`` states the
     actual and the required value, ``fix`` what to do, where there is one. The rule applies to the targets ``arches``,
     where the instance is in ``mode`` and has all ``operands``; it is asked only where the rules ``after`` hold.
-    ``at`` names the operand or attribute at fault and ``parameter`` the type parameter. A rule that is asked for each
-    operation, and not once for each shape, is ``individual``; one that is asked only of a run is ``at_run``.
+    ``at`` names the operand or attribute at fault (``{name`` an attribute) and ``parameter`` the type parameter;
+    ``place`` says so where it depends on the subject. A rule that is asked for each operation, and not once for each
+    shape, is ``individual``. The rules of an instruction are asked about an Instance, those of ``common.py`` about what
+    they are about.
     """
 
     __slots__ = (
@@ -103,6 +105,7 @@ class Rule:
         "operands",
         "page",
         "parameter",
+        "place",
         "severity",
         "text",
     )
@@ -112,8 +115,8 @@ class Rule:
         id: str,
         text: str,
         page: str,
-        holds: Callable[[Instance], bool | None],
-        message: Callable[[Instance], str],
+        holds: Callable[[Any], bool | None],
+        message: Callable[[Any], str],
         *,
         severity: str = "error",
         arches: tuple[str, ...] = BOTH,
@@ -123,7 +126,8 @@ class Rule:
         operands: tuple[str, ...] = (),
         at: str = "",
         parameter: str = "",
-        fix: Callable[[Instance], str | None] | None = None,
+        place: Callable[[Any], tuple[str, str]] | None = None,
+        fix: Callable[[Any], str | None] | None = None,
         individual: bool = False,
     ) -> None:
         self.id = id
@@ -139,6 +143,7 @@ class Rule:
         self.operands = operands or ((at,) if at else ())
         self.at = at or (operands[0] if operands else "")
         self.parameter = parameter
+        self.place = place
         self.fix = fix
         self.individual = individual
 

@@ -152,7 +152,7 @@ RULES = (
         lambda i: "isBinary = true without a tmp operand; the binary tree needs one",
         mode="binary",
         forms=("ssa", "dps"),
-        at="isBinary",
+        at="{isBinary",
         operands=("src",),
         fix=lambda i: f"tmp can be {_scratch_type(i)}",
     ),

@@ -1,0 +1,550 @@
+"""Asks the rules about a module.
+
+What a rule says about a shape of operation is asked once a shape; what depends on an operation's literals or addresses
+is asked of each operation. The answers of one operation come in the order of the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ptoasm.diagnostics import Diagnostic, Note, in_source_order
+from ptoasm.dialect.base import Instance, Instruction, Rule, Scalar, Tile
+from ptoasm.dialect.common import ADDRESS_RULES, ARCH, FORM_RULES, HAZARD_RULES, PLACE, TILE_RULES, Address, Form
+from ptoasm.ir import DPS, FOREIGN, HOST, SYNC, Block, Function, Literal, Module, Operation, Shape, Value
+from ptoasm.numbers import integer, literal_number
+from ptoasm.places import Places
+from ptoasm.placement import place
+from ptoasm.regions import Region
+from ptoasm.targets import DEFAULT, TARGETS, Target, target
+from ptoasm.types import ElementType, TileType, Type
+
+
+class Verdict:
+    """What the rules say about a shape on a target.
+
+    ``broken`` lists the broken rules with the instance that breaks them, ``open`` those that a run must answer,
+    ``individual`` those that each operation answers. ``instance`` is the shape's instance, None where its form or its
+    types are too wrong to ask. ``bad_types`` says whether a tile type breaks a TILE rule.
+    """
+
+    __slots__ = ("bad_types", "broken", "individual", "instance", "open", "quiet", "typed")
+
+    def __init__(self) -> None:
+        self.broken: list[tuple[Rule, Any]] = []
+        self.open: list[Rule] = []
+        self.individual: list[Rule] = []
+        self.instance: Instance | None = None
+        self.typed: list[tuple[str, str]] = []
+        self.bad_types = False
+        self.quiet = False
+
+
+def choose_target(module: Module, arch: str | None) -> Target:
+    """The target that a module is for: ``arch``, else what the module says, else a2a3 (decision D-18)."""
+    if arch is not None:
+        return TARGETS[arch]
+    named = module.attributes.get("pto.target_arch", "").strip('"')
+    return target(named) or DEFAULT
+
+
+def verify(module: Module, arch: str | None = None, *, ub_size: int | None = None) -> list[Diagnostic]:
+    """What is wrong with a module on a target (``a2a3`` or ``a5``), in source order; the module's own faults included.
+
+    ``ub_size`` is the capacity of the UB in bytes, where it is not the target's.
+    """
+    verifier = Verifier(module, choose_target(module, arch), ub_size)
+    verifier.run(arch)
+    return in_source_order([*module.diagnostics, *verifier.diagnostics])
+
+
+def judge(shape: Shape, on: Target) -> Verdict:
+    """The verdict on a shape, made once for each target."""
+    verdict: Verdict | None = shape.verdicts.get(on.name)
+    if verdict is None:
+        verdict = shape.verdicts[on.name] = _judge(shape, on)
+    return verdict
+
+
+def _judge(shape: Shape, on: Target) -> Verdict:
+    verdict = Verdict()
+    types = (*shape.input_types, *shape.output_types)
+    faults = [rule.id for t in types if isinstance(t, TileType) for rule in tile_faults(t)]
+    verdict.bad_types = bool(faults)
+    definition = shape.definition
+    if definition is not None:
+        verdict.typed = list(_wrong_operands(shape, definition))
+        shaped = _judge_form(shape, definition, verdict) if definition.checked else True
+        askable = shaped and not verdict.typed and not {"TILE-01", "TILE-02"}.intersection(faults)
+        if askable and definition.checked:
+            verdict.instance = static_instance(shape, definition, on)
+            _ask(definition.rules, verdict.instance, verdict)
+            verdict.individual += HAZARD_RULES
+    verdict.quiet = not (verdict.broken or verdict.individual or verdict.typed or verdict.bad_types)
+    return verdict
+
+
+def _judge_form(shape: Shape, definition: Instruction, verdict: Verdict) -> bool:
+    n_inputs, n_outputs = len(shape.input_types), len(shape.output_types)
+    form = Form(shape, definition, n_inputs, n_outputs)
+    broken = set()
+    for rule in FORM_RULES:
+        if shape.form in rule.forms and not broken.intersection(rule.after) and not rule.holds(form):
+            broken.add(rule.id)
+            verdict.broken.append((rule, form))
+    return not broken & {"FORM-03", "FORM-04"}
+
+
+def _wrong_operands(shape: Shape, definition: Instruction) -> Iterable[tuple[str, str]]:
+    """Operands that are a tile where the page has a scalar, or the other way round: (name, message)."""
+    for operand, type_ in (
+        *zip(definition.inputs, shape.input_types, strict=False),
+        *((o, t) for o, t in zip(_outputs(shape, definition), shape.output_types, strict=False)),
+    ):
+        if type_ is None:
+            continue
+        if operand.scalar and not isinstance(type_, ElementType):
+            yield operand.name, f"{operand.name} has type {type_}; it must be a scalar"
+        elif not operand.scalar and not isinstance(type_, TileType) and operand.name not in ("view",):
+            yield operand.name, f"{operand.name} has type {type_}; it must be a tile"
+
+
+def _outputs(shape: Shape, definition: Instruction) -> list[Any]:
+    return [o for o in definition.outputs if o.name in shape.output_names]
+
+
+def tile_faults(type_: TileType) -> list[Rule]:
+    """The TILE rules that a tile type breaks."""
+    found: list[Rule] | None = _tile_faults.get(type_)
+    if found is None:
+        found = []
+        for rule in TILE_RULES:
+            if not {r.id for r in found}.intersection(rule.after) and not rule.holds(type_):
+                found.append(rule)
+        if len(_tile_faults) > 200_000:
+            _tile_faults.clear()
+        _tile_faults[type_] = found
+    return found
+
+
+_tile_faults: dict[TileType, list[Rule]] = {}
+
+
+def attribute_values(shape: Shape, definition: Instruction) -> dict[str, Any]:
+    """Every declared attribute, defaults filled in."""
+    given = shape.attributes
+    return {n: (given[n] == "true" if n in given else d) for n, d in definition.attributes.items()}
+
+
+def static_instance(shape: Shape, definition: Instruction, on: Target) -> Instance:
+    """The instance that the text alone describes."""
+    tiles: dict[str, Tile] = {}
+    scalars: dict[str, Scalar] = {}
+    for name, type_ in (
+        *zip(shape.input_names, shape.input_types, strict=False),
+        *zip(shape.output_names, shape.output_types, strict=False),
+    ):
+        if isinstance(type_, TileType):
+            tiles[name] = Tile(type_, type_.valid_rows, type_.valid_cols)
+        else:
+            scalars[name] = Scalar(type_, None)
+    return Instance(definition, shape.form, on, tiles, scalars, attribute_values(shape, definition))
+
+
+def _ask(rules: Iterable[Rule], instance: Instance, verdict: Verdict) -> None:
+    for rule, answer in ask(rules, instance):
+        if rule.individual:
+            verdict.individual.append(rule)
+        elif answer is None:
+            verdict.open.append(rule)
+        elif not answer:
+            verdict.broken.append((rule, instance))
+
+
+def ask(rules: Iterable[Rule], instance: Instance) -> list[tuple[Rule, bool | None]]:
+    """The rules that apply, in order, each with its answer; those whose ``after`` is broken are left out (D-24)."""
+    by_id = {rule.id: rule for rule in rules}
+    answers: dict[str, bool | None] = {}
+    asked: set[str] = set()
+
+    def answer(rule: Rule) -> bool | None:
+        """What dependent rules see: True where the rule does not apply, False also where it cannot be asked."""
+        if rule.id not in answers:
+            answers[rule.id] = True
+            if rule.applies(instance):
+                before = [answer(by_id[other]) for other in rule.after if other in by_id]
+                if False in before:
+                    answers[rule.id] = False
+                else:
+                    asked.add(rule.id)
+                    answers[rule.id] = None if None in before else rule.holds(instance)
+        return answers[rule.id]
+
+    return [(rule, found) for rule in rules for found in (answer(rule),) if rule.id in asked]
+
+
+class Verifier:
+    """Verifies one module for one target."""
+
+    def __init__(self, module: Module, on: Target, ub_size: int | None = None) -> None:
+        self.module = module
+        self.target = on
+        self.ub_size = on.ub_size if ub_size is None else ub_size
+        self.diagnostics: list[Diagnostic] = []
+        self.open: list[tuple[Rule, Operation]] = []
+        self.places = Places(module)
+        self.function: Function | None = None
+
+    def run(self, arch: str | None) -> None:
+        """Asks everything."""
+        self._architecture(arch)
+        for function in self.module.functions:
+            if function.body is not None:
+                self.function = function
+                self._function(function)
+
+    def _architecture(self, arch: str | None) -> None:
+        written = self.module.attributes.get("pto.target_arch")
+        if written is None:
+            return
+        name = written.strip('"')
+        span = self.places.dictionary_entry(self.module.span.start, "pto.target_arch") or self.module.span
+        if not ARCH.holds(name):
+            self._add(Diagnostic("error", ARCH.id, ARCH.message(name), self.module.source, span))
+        elif arch is not None and target(name) is not TARGETS[arch]:
+            message = f"the module names the target {name}; it is read for {arch}"
+            self._add(Diagnostic("remark", "ARCH-02", message, self.module.source, span))
+
+    def _add(self, diagnostic: Diagnostic) -> None:
+        self.diagnostics.append(diagnostic)
+
+    # --- A function -------------------------------------------------------------------------------------------------------
+
+    def _function(self, function: Function) -> None:
+        addresses = Addresses()
+        seen: set[Value] = set()
+        name = self.target.name
+        self._argument_types(function, seen)
+        for op in function.walk():
+            shape = op.shape
+            verdict = shape.verdicts.get(name)
+            if verdict is None:
+                verdict = judge(shape, self.target)
+            if not verdict.quiet:
+                self._operation(op, verdict, addresses, seen)
+            if verdict.open:
+                self.open += [(rule, op) for rule in verdict.open]
+            if shape.form == HOST or shape.name == "pto.tassign":
+                self._host(op, addresses)
+        self._placement(function)
+
+    def _argument_types(self, function: Function, seen: set[Value]) -> None:
+        if function.flat or function.body is None:
+            return
+        for value in function.arguments:
+            if isinstance(value.type, TileType) and tile_faults(value.type):
+                seen.add(value)
+                span = self.places.argument_type(function, value)
+                self._tile_type(value.type, span, None)
+
+    def _operation(self, op: Operation, verdict: Verdict, addresses: Addresses, seen: set[Value]) -> None:
+        if verdict.bad_types:
+            self._tile_types(op, seen)
+        for operand, message in verdict.typed:
+            self._report_on(op, "TYPE-03", "error", message, self.places.operand(op, operand), ())
+        for rule, subject in verdict.broken:
+            self._broken(op, rule, subject)
+        if verdict.individual:
+            self._individual(op, verdict, addresses)
+
+    def _individual(self, op: Operation, verdict: Verdict, addresses: Addresses) -> None:
+        instance = verdict.instance
+        assert instance is not None
+        literals_fit = self._literals(op, instance)
+        with_values = [rule for rule in verdict.individual if rule not in HAZARD_RULES]
+        if with_values and literals_fit:
+            self._ask_one(op, with_values, scalar_instance(op, instance))
+        regions = addresses.regions(op, instance)
+        if regions is not None:
+            self._ask_one(op, HAZARD_RULES, with_regions(instance, regions))
+
+    def _ask_one(self, op: Operation, rules: Iterable[Rule], instance: Instance) -> None:
+        for rule, answer in ask(rules, instance):
+            if answer is None:
+                self.open.append((rule, op))
+            elif not answer:
+                self._broken(op, rule, instance)
+
+    def _literals(self, op: Operation, instance: Instance) -> bool:
+        """Whether the literals in operand position are values of their types; reports those that are not."""
+        fit = True
+        for name, value in zip(op.shape.input_names, op.inputs, strict=False):
+            if isinstance(value, Literal):
+                type_ = scalar_type(instance, name)
+                if isinstance(type_, ElementType) and literal_number(value.text, type_) is None:
+                    fit = False
+                    self._report_on(
+                        op, "TYPE-02", "error", _misfit(value.text, type_), self.places.operand(op, name), ()
+                    )
+        return fit
+
+    def _tile_types(self, op: Operation, seen: set[Value]) -> None:
+        """Reports wrong tile types, each value's once, at its definition or first use."""
+        shape = op.shape
+        for values, types, base in ((op.inputs, shape.input_types, 0), (op.outputs, shape.output_types, len(op.inputs))):
+            for k, (value, type_) in enumerate(zip(values, types, strict=False)):
+                if not isinstance(type_, TileType) or not isinstance(value, Value) or value in seen:
+                    continue
+                seen.add(value)
+                if tile_faults(type_):
+                    self._tile_type(type_, self.places.type_of(op, base + k), op)
+
+    def _tile_type(self, type_: TileType, span: Any, op: Operation | None) -> None:
+        for rule in tile_faults(type_):
+            place_ = self.places.parameter(span, rule.parameter, rule.id) if span is not None else None
+            self._add(
+                Diagnostic(
+                    "error",
+                    rule.id,
+                    rule.message(type_),
+                    self.module.source,
+                    place_ or (op.span if op is not None else None),
+                    _notes(rule, type_),
+                    op.shape.short_name if op is not None else None,
+                    self.function.name or None if self.function else None,
+                )
+            )
+
+    def _broken(self, op: Operation, rule: Rule, subject: Any) -> None:
+        self._add(broken(self.places, op, rule, subject))
+
+    def _report_on(
+        self, op: Operation, code: str, severity: Any, message: str, span: Any, notes: tuple[Note, ...]
+    ) -> None:
+        name = self.function.name or None if self.function else None
+        self._add(Diagnostic(severity, code, message, self.module.source, span, notes, op.shape.short_name, name))
+
+    # --- Addresses --------------------------------------------------------------------------------------------------------
+
+    def _host(self, op: Operation, addresses: Addresses) -> None:
+        if op.shape.name == "arith.constant":
+            self._constant(op)
+            return
+        bound = addresses.bind(op)
+        if bound is None:
+            return
+        value, address = bound
+        type_ = value.type
+        if not isinstance(type_, TileType) or type_.loc != "vec" or not type_.element.size:
+            return
+        if any(rule.id != "TILE-03" for rule in tile_faults(type_)):
+            return
+        subject = Address(type_, address, self.ub_size, self.target)
+        broken_ids: set[str] = set()
+        for rule in sorted(ADDRESS_RULES, key=lambda r: len(r.after)):
+            if broken_ids.intersection(rule.after):
+                continue
+            answer = rule.holds(subject)
+            if answer is False:
+                broken_ids.add(rule.id)
+                span = self.places.address(op)
+                self._report_on(op, rule.id, rule.severity, rule.message(subject), span, _notes(rule, subject))
+            elif answer is None:
+                self.open.append((rule, op))
+
+    def _constant(self, op: Operation) -> None:
+        value, type_ = op.inputs[0], op.shape.output_types[0] if op.shape.output_types else None
+        if isinstance(value, Literal) and isinstance(type_, ElementType) and type_.kind != "other":
+            if literal_number(value.text, type_) is None:
+                span = self.places.nth(op, 0)
+                self._report_on(op, "TYPE-02", "error", _misfit(value.text, type_), span, ())
+
+    def _placement(self, function: Function) -> None:
+        placement = place(function, self.ub_size)
+        if placement.unplaced:
+            value = placement.unplaced[0]
+            op = placement.first_use[value]
+            span = self.places.value(op, value)
+            self._report_on(op, PLACE.id, PLACE.severity, PLACE.message(placement), span, _notes(PLACE, placement))
+
+
+def _misfit(text: str, type_: ElementType) -> str:
+    if type_.is_integer and integer(text) is not None:
+        low, high = type_.range
+        return f"{text} does not fit {type_}; it must be from {low} to {high}"
+    return f"{text} is no value of type {type_}"
+
+
+def _notes(rule: Rule, subject: Any) -> tuple[Note, ...]:
+    notes = [Note(f"{rule.page}: {rule.text}")]
+    fix = rule.fix(subject) if rule.fix is not None else None
+    if fix:
+        notes.append(Note(f"help: {fix}"))
+    return tuple(notes)
+
+
+def broken(places: Places, op: Operation, rule: Rule, subject: Any) -> Diagnostic:
+    """The diagnostic for a rule that an operation breaks, with the narrowest place and where the value comes from."""
+    at, _ = rule.place(subject) if rule.place is not None else (rule.at, rule.parameter)
+    definition = op.shape.definition
+    page = f"{definition.page}, " if definition is not None and definition.page and "decision" not in rule.page else ""
+    notes = [Note(f"{page}{rule.page}: {rule.text}"), *places.origin(op, at)]
+    fix = rule.fix(subject) if rule.fix is not None else None
+    if fix:
+        notes.append(Note(f"help: {fix}"))
+    return Diagnostic(
+        rule.severity,  # type: ignore[arg-type]
+        rule.id,
+        rule.message(subject),
+        places.source,
+        places.operand(op, at),
+        tuple(notes),
+        op.shape.short_name,
+        op.block.function.name or None,
+    )
+
+
+def scalar_type(instance: Instance, name: str) -> Type | None:
+    """The type of a scalar operand: the one that is written, else the element type of dst (decision D-16)."""
+    scalar = instance.scalars.get(name)
+    if scalar is None or scalar.type is not None:
+        return None if scalar is None else scalar.type
+    output = next((o.name for o in instance.instruction.outputs if o.name in instance.tiles), None)
+    return None if output is None else instance[output].element
+
+
+def scalar_instance(op: Operation, instance: Instance, value_of: Callable[[Value], Any] | None = None) -> Instance:
+    """The instance with the values of its scalar operands, as far as they are known."""
+    scalars = dict(instance.scalars)
+    for name, operand in zip(op.shape.input_names, op.inputs, strict=False):
+        if name in scalars:
+            type_ = scalar_type(instance, name)
+            value = constant(operand, type_) if value_of is None or isinstance(operand, Literal) else value_of(operand)
+            scalars[name] = Scalar(scalars[name].type, value)
+    return Instance(
+        instance.instruction,
+        instance.form,
+        instance.target,
+        instance.tiles,
+        scalars,
+        instance.attributes,
+        instance.regions,
+    )
+
+
+def with_regions(instance: Instance, regions: dict[str, Region | None]) -> Instance:
+    """The instance with the places of its tiles."""
+    return Instance(
+        instance.instruction,
+        instance.form,
+        instance.target,
+        instance.tiles,
+        instance.scalars,
+        instance.attributes,
+        regions,
+    )
+
+
+def constant(operand: Value | Literal | None, type_: Type | None) -> int | float | None:
+    """The value of a literal, or of a value that an ``arith.constant`` defines; None where it is not known."""
+    if isinstance(operand, Value):
+        op = operand.definition
+        if op is None or op.shape.name != "arith.constant":
+            return None
+        operand, type_ = op.inputs[0], operand.type
+    if isinstance(operand, Literal) and isinstance(type_, ElementType):
+        return literal_number(operand.text, type_)
+    return None
+
+
+# --- Where tiles lie, as far as the text says ----------------------------------------------------------------------------
+
+
+class Addresses:
+    """The addresses that ``alloc_tile`` and ``tassign`` have bound so far. None: bound to an address not known."""
+
+    def __init__(self) -> None:
+        self.bound: dict[Value, int | None] = {}
+        self.same: dict[Value, Value] = {}
+        self.loops: dict[Operation, bool] = {}
+
+    def bind(self, op: Operation) -> tuple[Value, int | None] | None:
+        """Takes note of an operation that binds an address; gives the tile and the address."""
+        name = op.shape.name
+        if name == "pto.alloc_tile" and "addr" in op.shape.input_names:
+            value = op.outputs[0]
+            operand = op.operand("addr")
+        elif name == "pto.tassign" and len(op.inputs) == 2 and isinstance(op.inputs[0], Value):
+            value, operand = self.root(op.inputs[0]), op.inputs[1]
+            for result in op.outputs:
+                self.same[result] = value
+        else:
+            return None
+        address = _address(operand)
+        known = address if not (name == "pto.tassign" and op.block.parent is not None) else None
+        self.bound[value] = known
+        return value, address
+
+    def root(self, value: Value) -> Value:
+        """The tile that a value is another name of."""
+        while value in self.same:
+            value = self.same[value]
+        return value
+
+    def regions(self, op: Operation, instance: Instance) -> dict[str, Region | None] | None:
+        """Where an operation's tiles lie; None where no two of them can overlap."""
+        values = [self.root(v) for v in (*op.inputs, *op.outputs) if isinstance(v, Value) and isinstance(v.type, TileType)]
+        if len(set(values)) == len(values) and (not self.bound or sum(v in self.bound for v in values) < 2):
+            return None
+        apart: dict[Value, int] = {}
+        addresses: dict[str, int | None] = {}
+        for name, operand in (
+            *zip(op.shape.input_names, op.inputs, strict=False),
+            *zip(op.shape.output_names, op.outputs, strict=False),
+        ):
+            if isinstance(operand, Value) and name in instance.tiles:
+                root = self.root(operand)
+                if root in self.bound:
+                    addresses[name] = self.bound[root]
+                else:
+                    addresses[name] = apart.setdefault(root, (len(apart) + 1) << 40)
+        return operand_regions(instance, addresses)
+
+
+def _address(operand: Value | Literal | None) -> int | None:
+    if isinstance(operand, Literal):
+        return integer(operand.text)
+    found = constant(operand, operand.type) if operand is not None else None
+    return found if isinstance(found, int) else None
+
+
+def operand_regions(instance: Instance, addresses: dict[str, int | None]) -> dict[str, Region | None]:
+    """The bytes that an instruction touches: valid ones of inputs, written ones of outputs, used ones of scratch."""
+    instruction = instance.instruction
+    regions: dict[str, Region | None] = {}
+    for operand in (*instruction.inputs, *instruction.outputs):
+        name = operand.name
+        if name not in addresses or instance[name].type.loc != "vec":
+            continue
+        address = addresses[name]
+        if name == instruction.scratch:
+            used = instruction.scratch_bytes(instance)
+            if used == 0:
+                continue
+            size = None if used is None else min(used, instance[name].type.size)
+            regions[name] = None if address is None or size is None else Region(address, size, size, 1)
+            continue
+        is_output = operand in instruction.outputs
+        extent = instruction.written(instance, name) if is_output else instance[name][1:]
+        regions[name] = tile_region(instance[name].type, address, *extent)
+    return regions
+
+
+def tile_region(type_: TileType, address: int | None, rows: int | None, cols: int | None) -> Region | None:
+    """The bytes of a tile's first ``rows`` x ``cols`` elements; None where something is not known."""
+    if address is None or rows is None or cols is None:
+        return None
+    return Region.of_tile(
+        address, type_.element.size, type_.rows, type_.cols, rows, cols, type_.blayout == "col_major"
+    )
