@@ -67,11 +67,11 @@ HEADINGS = Row("", "ours", "peer", "ratio of medians", "of minima", "goal", "")
 
 
 def compare(what: str, ours: Samples, peer: Samples, unit: str, goal: Goal | None = None) -> Row:
-    """A line of the table; either side may be missing."""
+    """A line of the table, medians and minima; either side may be missing."""
     scale = {"µs": 1e6, "ms": 1e3, "s": 1.0}[unit]
 
     def cell(samples: Samples) -> str:
-        return f"{median(samples) * scale:.3g} {unit}" if samples else "-"
+        return f"{median(samples) * scale:.3g} ({min(samples) * scale:.3g}) {unit}" if samples else "-"
 
     if not (ours and peer):
         return Row(what, cell(ours), cell(peer), goal=str(goal or ""), verdict="not measured" if goal else "")
