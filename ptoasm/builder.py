@@ -12,9 +12,9 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
+from ptoasm.diagnostics import Diagnostic, Note
 from ptoasm.dialect import instruction
 from ptoasm.dialect.base import Instruction
-from ptoasm.diagnostics import Diagnostic, Note
 from ptoasm.ir import DPS, FOREIGN, HOST, SSA, SYNC, Block, Function, Literal, Module, Operation, Shape, Value
 from ptoasm.lexer import Token
 from ptoasm.source import Span
@@ -132,16 +132,14 @@ class Builder:
         self._open: list[tuple[str, Span, Any]] = []
         self._defined: list[str] = []
 
-    # --- Diagnostics ----------------------------------------------------------------------------------------------------
+    # --- Diagnostics -------------------------------------------------------------------------------
 
     def report(self, code: str, message: str, span: Span, *notes: Note, severity: Any = "error") -> None:
         """Adds a diagnostic about this place."""
         function = self.block.function.name or None
-        self.module.diagnostics.append(
-            Diagnostic(severity, code, message, self.source, span, notes, None, function)
-        )
+        self.module.diagnostics.append(Diagnostic(severity, code, message, self.source, span, notes, None, function))
 
-    # --- Operations -------------------------------------------------------------------------------------------------------
+    # --- Operations --------------------------------------------------------------------------------
 
     def operation(self, template: Template, holes: list[str], start: int, end: int) -> Operation:
         """Adds the operation that the template makes with these holes."""
@@ -233,7 +231,10 @@ class Builder:
             )
         else:
             self.report(
-                "NAME-02", f"'%{name}' is defined twice", self._result_place(op, at), *self._definition_note(value)
+                "NAME-02",
+                f"'%{name}' is defined twice",
+                self._result_place(op, at),
+                *self._definition_note(value),
             )
         return Value(name, type_, op)
 
@@ -250,7 +251,7 @@ class Builder:
             *self._definition_note(value),
         )
 
-    # --- Places, found by reading the statement again ----------------------------------------------------------------------
+    # --- Places, found by reading the statement again
 
     def _place(self, op: Operation, at: int) -> Span:
         statement = self.layout(op.start)
@@ -278,7 +279,7 @@ class Builder:
     def _definition_note(self, value: Value) -> tuple[Note, ...]:
         return definition_note(value, self.layout)
 
-    # --- Shapes -----------------------------------------------------------------------------------------------------------
+    # --- Shapes ------------------------------------------------------------------------------------
 
     def _shape(self, template: Template, holes: list[str], start: int) -> Shape:
         """The shape of the template with these types; raises TextFault for a text that is no type."""
@@ -313,9 +314,11 @@ class Builder:
                 attributes[key] = value
         return attributes, tuple(duplicates)
 
-    # --- Regions ----------------------------------------------------------------------------------------------------------
+    # --- Regions -----------------------------------------------------------------------------------
 
-    def begin(self, statement: Statement, op: Operation | None, span: Span, text: Callable[[tuple[int, int]], str]) -> None:
+    def begin(
+        self, statement: Statement, op: Operation | None, span: Span, text: Callable[[tuple[int, int]], str]
+    ) -> None:
         """Opens the region that a header's ``{`` begins."""
         self._open.append((statement.kind, span, (self.block, self._defined, self.lenient, self.names)))
         if op is None:
@@ -416,7 +419,13 @@ def definition_note(value: Value, layout: Callable[[int], Statement]) -> tuple[N
         function = value.block.function
         if function.flat:
             return ()
-        return (Note(f"'%{value.name}' is an argument of '@{function.name}'", source, Span(function.start, function.end)),)
+        return (
+            Note(
+                f"'%{value.name}' is an argument of '@{function.name}'",
+                source,
+                Span(function.start, function.end),
+            ),
+        )
     statement = layout(first.start)
     items = statement.inputs + statement.outputs
     at = next((k for k, v in enumerate(first.inputs + first.outputs) if v is value), 0)
@@ -424,7 +433,7 @@ def definition_note(value: Value, layout: Callable[[int], Statement]) -> tuple[N
     return (Note(f"'%{value.name}' is first used here", source, span),)
 
 
-# --- What the types of a statement belong to -----------------------------------------------------------------------------
+# --- What the types of a statement belong to
 
 
 def _instruction_shape(
@@ -450,9 +459,7 @@ def _instruction_shape(
         inputs = tuple(typed.get(k) for k in range(n_in))
         if second:
             element = getattr(second[0], "element", None)
-            inputs = tuple(
-                element if scalar_at[k] and template.inputs[k][0] else t for k, t in enumerate(inputs)
-            )
+            inputs = tuple(element if scalar_at[k] and template.inputs[k][0] else t for k, t in enumerate(inputs))
     else:
         counts = len(first) - n_in, len(second) - n_out
         inputs = tuple(first[k] if k < len(first) else None for k in range(n_in))

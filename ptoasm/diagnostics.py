@@ -59,4 +59,4 @@ def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
 
 def in_source_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Sorted by place; those of one place keep their order."""
-    return sorted(diagnostics, key=lambda d: (d.span.start if d.span else -1))
+    return sorted(diagnostics, key=lambda d: d.span.start if d.span else -1)

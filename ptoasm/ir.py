@@ -14,8 +14,8 @@ from ptoasm.source import Source, Span
 from ptoasm.types import Type
 
 if TYPE_CHECKING:
-    from ptoasm.dialect.base import Instruction
     from ptoasm.diagnostics import Diagnostic
+    from ptoasm.dialect.base import Instruction
 
 SYNC = "sync"
 SSA = "ssa"

@@ -53,7 +53,9 @@ class Token:
     # What Lark copies to its end token; places are offsets here, so none of it is used.
     start_pos = end_pos = line = column = end_line = end_column = 0
 
-    def __init__(self, type_: str, value: str, start: int, end: int, items: list[tuple[int, int]] | None = None) -> None:
+    def __init__(
+        self, type_: str, value: str, start: int, end: int, items: list[tuple[int, int]] | None = None
+    ) -> None:
         self.type = type_
         self.value = value
         self.start = start
@@ -237,7 +239,7 @@ class StatementLexer(Lexer):
         """Whether a new statement begins here, outside of brackets and after ``previous``."""
         if previous is not None and previous.type in ("RESULTS", "LOOP", "COMMA", "TO", "STEP"):
             return False
-        if code[at] in "%#!" or code[at] not in "}^\"":
+        if code[at] in "%#!" or code[at] not in '}^"':
             return BEGINNING.match(code, at) is not None
         return True
 

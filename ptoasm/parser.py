@@ -147,7 +147,7 @@ class _Reader:
             at += 1
         return at
 
-    # --- Statements -----------------------------------------------------------------------------------------------------
+    # --- Statements --------------------------------------------------------------------------------
 
     def _text(self, item: tuple[int, int]) -> str:
         return self.code[item[0] : item[1]]
@@ -238,10 +238,13 @@ class _Reader:
         near = did_you_mean(name, known_operations())
         if near is not None:
             self.builder.report(
-                "NAME-04", f"'{name}' is not known; did you mean '{near}'?", Span(start, end), severity="warning"
+                "NAME-04",
+                f"'{name}' is not known; did you mean '{near}'?",
+                Span(start, end),
+                severity="warning",
             )
 
-    # --- Faults ---------------------------------------------------------------------------------------------------------
+    # --- Faults ------------------------------------------------------------------------------------
 
     def _report_text(self, fault: TextFault) -> None:
         code = "PARSE-03" if "type" in fault.message else "PARSE-02"

@@ -250,7 +250,7 @@ class Actions:
     def foreign(self, children: list[Any]) -> Statement:
         return self._common("foreign", children[0], children[1])
 
-    # --- The inside of types and dictionaries ------------------------------------------------------------------------
+    # --- The inside of types and dictionaries
 
     def tile_type(self, children: list[Any]) -> list[tuple[str, Token | None, Token]]:
         return children

@@ -18,9 +18,9 @@ from ptoasm.types import (
     ELEMENT_NAMES,
     LOCATIONS,
     PADS,
+    TILE_FIELDS,
     OpaqueType,
     PointerType,
-    TILE_FIELDS,
     TileType,
     Type,
     ViewType,
@@ -46,7 +46,12 @@ _KEYS = {
     "fractal": "fractal",
     "pad": "pad",
 }
-_LAYOUTS = {"row_major": "row_major", "rowmajor": "row_major", "col_major": "col_major", "colmajor": "col_major"}
+_LAYOUTS = {
+    "row_major": "row_major",
+    "rowmajor": "row_major",
+    "col_major": "col_major",
+    "colmajor": "col_major",
+}
 _ENUMS: dict[str, dict[str, str]] = {
     "loc": {name: name for name in LOCATIONS} | {"ub": "vec"},
     "blayout": _LAYOUTS,
@@ -269,7 +274,11 @@ class _TileReader:
             self.spans[key.value] = (key.start + self.offset, value.end + self.offset)
         elif field == "valid":
             if value.type != "tile_type__EXTENTS":
-                raise self._fault(f"valid={value.value} must be rows and columns, as in valid=16x255", value.start, value.end)
+                raise self._fault(
+                    f"valid={value.value} must be rows and columns, as in valid=16x255",
+                    value.start,
+                    value.end,
+                )
             rows, cols = value.value.split("x")
             self._set("valid_rows", self._extent(value, rows, 0), value)
             self._set("valid_cols", self._extent(value, cols, 1), value)
@@ -308,7 +317,9 @@ class _TileReader:
         elif "element" not in self.values and "rows" not in self.values:
             if not is_element_name(word) and (near := did_you_mean(word, (*LOCATIONS, *ELEMENT_NAMES))):
                 raise self._fault(
-                    f"'{word}' is neither a location nor an element type; did you mean '{near}'?", value.start, value.end
+                    f"'{word}' is neither a location nor an element type; did you mean '{near}'?",
+                    value.start,
+                    value.end,
                 )
             self._set("element", element_type(word), value)
         else:

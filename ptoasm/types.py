@@ -82,7 +82,14 @@ for _bits in (8, 16, 32, 64):
         _SPELLINGS[_alias.format(_bits)] = _ELEMENTS[f"i{_bits}"]
     for _alias in ("u{}", "uint{}", "uint{}_t"):
         _SPELLINGS[_alias.format(_bits)] = _ELEMENTS[f"ui{_bits}"]
-_SPELLINGS |= {"half": F16, "float16": F16, "bfloat16": BF16, "bfloat16_t": BF16, "float": F32, "float32": F32}
+_SPELLINGS |= {
+    "half": F16,
+    "float16": F16,
+    "bfloat16": BF16,
+    "bfloat16_t": BF16,
+    "float": F32,
+    "float32": F32,
+}
 
 ELEMENT_NAMES = ("i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64", "f16", "bf16", "f32")
 """The canonical names of the element types that a tile of the three instructions can have."""
@@ -95,7 +102,9 @@ def element_type(name: str) -> ElementType:
         bits = name.lstrip("isu")
         known = bits.isdecimal() and len(bits) < 7 and name[: -len(bits)] in ("i", "si", "ui")
         kind = ("uint" if name[0] == "u" else "int") if known else "other"
-        found = _SPELLINGS[name] = ElementType(name.removeprefix("s") if known else name, kind, int(bits) if known else 0)
+        found = _SPELLINGS[name] = ElementType(
+            name.removeprefix("s") if known else name, kind, int(bits) if known else 0
+        )
     return found
 
 

@@ -10,12 +10,21 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ptoasm.diagnostics import Diagnostic, Note, in_source_order
-from ptoasm.dialect.base import Instance, Instruction, Rule, Scalar, Tile
-from ptoasm.dialect.common import ADDRESS_RULES, ARCH, FORM_RULES, HAZARD_RULES, PLACE, TILE_RULES, Address, Form
-from ptoasm.ir import DPS, FOREIGN, HOST, SYNC, Block, Function, Literal, Module, Operation, Shape, Value
+from ptoasm.dialect.base import UNUSED, Instance, Instruction, Rule, Scalar, Tile
+from ptoasm.dialect.common import (
+    ADDRESS_RULES,
+    ARCH,
+    FORM_RULES,
+    HAZARD_RULES,
+    PLACE,
+    TILE_RULES,
+    Address,
+    Form,
+)
+from ptoasm.ir import HOST, Function, Literal, Module, Operation, Shape, Value
 from ptoasm.numbers import integer, literal_number
-from ptoasm.places import Places
 from ptoasm.placement import place
+from ptoasm.places import Places
 from ptoasm.regions import Region
 from ptoasm.targets import DEFAULT, TARGETS, Target, target
 from ptoasm.types import ElementType, TileType, Type
@@ -219,7 +228,7 @@ class Verifier:
     def _add(self, diagnostic: Diagnostic) -> None:
         self.diagnostics.append(diagnostic)
 
-    # --- A function -------------------------------------------------------------------------------------------------------
+    # --- A function --------------------------------------------------------------------------------
 
     def _function(self, function: Function) -> None:
         addresses = Addresses()
@@ -292,7 +301,10 @@ class Verifier:
     def _tile_types(self, op: Operation, seen: set[Value]) -> None:
         """Reports wrong tile types, each value's once, at its definition or first use."""
         shape = op.shape
-        for values, types, base in ((op.inputs, shape.input_types, 0), (op.outputs, shape.output_types, len(op.inputs))):
+        for values, types, base in (
+            (op.inputs, shape.input_types, 0),
+            (op.outputs, shape.output_types, len(op.inputs)),
+        ):
             for k, (value, type_) in enumerate(zip(values, types, strict=False)):
                 if not isinstance(type_, TileType) or not isinstance(value, Value) or value in seen:
                     continue
@@ -325,7 +337,7 @@ class Verifier:
         name = self.function.name or None if self.function else None
         self._add(Diagnostic(severity, code, message, self.module.source, span, notes, op.shape.short_name, name))
 
-    # --- Addresses --------------------------------------------------------------------------------------------------------
+    # --- Addresses ---------------------------------------------------------------------------------
 
     def _host(self, op: Operation, addresses: Addresses) -> None:
         if op.shape.name == "arith.constant":
@@ -458,7 +470,7 @@ def constant(operand: Value | Literal | None, type_: Type | None) -> int | float
     return None
 
 
-# --- Where tiles lie, as far as the text says ----------------------------------------------------------------------------
+# --- Where tiles lie, as far as the text says
 
 
 class Addresses:
@@ -494,7 +506,9 @@ class Addresses:
 
     def regions(self, op: Operation, instance: Instance) -> dict[str, Region | None] | None:
         """Where an operation's tiles lie; None where no two of them can overlap."""
-        values = [self.root(v) for v in (*op.inputs, *op.outputs) if isinstance(v, Value) and isinstance(v.type, TileType)]
+        values = [
+            self.root(v) for v in (*op.inputs, *op.outputs) if isinstance(v, Value) and isinstance(v.type, TileType)
+        ]
         if len(set(values)) == len(values) and (not self.bound or sum(v in self.bound for v in values) < 2):
             return None
         apart: dict[Value, int] = {}
@@ -529,11 +543,11 @@ def operand_regions(instance: Instance, addresses: dict[str, int | None]) -> dic
             continue
         address = addresses[name]
         if name == instruction.scratch:
-            used = instruction.scratch_bytes(instance)
-            if used == 0:
-                continue
-            size = None if used is None else min(used, instance[name].type.size)
-            regions[name] = None if address is None or size is None else Region(address, size, size, 1)
+            used = instruction.scratch_use(instance)
+            if used is None or address is None:
+                regions[name] = None
+            elif used != UNUSED:
+                regions[name] = scratch_region(instance[name].type, address, *used)
             continue
         is_output = operand in instruction.outputs
         extent = instruction.written(instance, name) if is_output else instance[name][1:]
@@ -541,10 +555,17 @@ def operand_regions(instance: Instance, addresses: dict[str, int | None]) -> dic
     return regions
 
 
+def scratch_region(type_: TileType, address: int, rows: int, run: int) -> Region:
+    """The bytes of scratch that an instruction uses, at most the tile: ``rows`` times ``run`` bytes."""
+    if rows == 1:
+        size = min(run, type_.size)
+        return Region(address, size, size, 1)
+    stride = type_.cols * type_.element.size
+    return Region(address, min(run, stride), stride, min(rows, type_.rows))
+
+
 def tile_region(type_: TileType, address: int | None, rows: int | None, cols: int | None) -> Region | None:
     """The bytes of a tile's first ``rows`` x ``cols`` elements; None where something is not known."""
     if address is None or rows is None or cols is None:
         return None
-    return Region.of_tile(
-        address, type_.element.size, type_.rows, type_.cols, rows, cols, type_.blayout == "col_major"
-    )
+    return Region.of_tile(address, type_.element.size, type_.rows, type_.cols, rows, cols, type_.blayout == "col_major")

@@ -18,6 +18,10 @@ A2A3_ONLY = ("a2a3",)
 A5_ONLY = ("a5",)
 
 
+UNUSED = (0, 0)
+"""What an instruction uses of a scratch tile that it accepts and leaves alone."""
+
+
 class Operand(NamedTuple):
     """An operand or result. ``scalar`` is False for a tile, ``optional`` for one that the forms may leave out."""
 
@@ -162,8 +166,8 @@ class Instruction:
 
     ``inputs`` are the operands in order, ``outputs`` the results; an optional output comes first (``dstVal``).
     ``attributes`` are the known boolean attributes with their defaults. ``scratch`` names the operand that is working
-    memory; ``scratch_bytes`` says how much of it the target uses, in bytes (decision D-11; None: not known yet), and
-    ``scratch_type`` the smallest type for it that breaks no rule on either target (D-17). ``written`` gives the rows
+    memory; ``scratch_use`` says how much of it the target uses, as (rows, bytes of each row) from its start (decision
+    D-11; None: not known yet), and ``scratch_type`` the smallest type for it that breaks no rule on either target (D-17). ``written`` gives the rows
     and columns that are written to an output (D-07).
     """
 
@@ -177,8 +181,8 @@ class Instruction:
         "page",
         "rules",
         "scratch",
-        "scratch_bytes",
         "scratch_type",
+        "scratch_use",
         "written",
     )
 
@@ -193,7 +197,7 @@ class Instruction:
         rules: tuple[Rule, ...] = (),
         scratch: str = "",
         modes: Callable[[Instance], tuple[str, ...]] = lambda instance: (),
-        scratch_bytes: Callable[[Instance], int | None] = lambda instance: 0,
+        scratch_use: Callable[[Instance], tuple[int, int] | None] = lambda instance: UNUSED,
         scratch_type: Callable[[Instance], TileType | None] = lambda instance: None,
         written: Callable[[Instance, str], tuple[int | None, int | None]] | None = None,
     ) -> None:
@@ -205,7 +209,7 @@ class Instruction:
         self.rules = rules
         self.scratch = scratch
         self.modes = modes
-        self.scratch_bytes = scratch_bytes
+        self.scratch_use = scratch_use
         self.scratch_type = scratch_type
         self.written = written or whole_valid_region
         self.checked = bool(rules)
@@ -216,7 +220,7 @@ def whole_valid_region(instance: Instance, name: str) -> tuple[int | None, int |
     return instance[name].valid_rows, instance[name].valid_cols
 
 
-# --- Three-valued comparisons ----------------------------------------------------------------------------------------
+# --- Three-valued comparisons
 
 
 def equal(a: int | None, b: int | None) -> bool | None:
@@ -234,7 +238,7 @@ def nonzero(a: int | None) -> bool | None:
     return None if a is None else a != 0
 
 
-# --- Rules of one kind, written once -----------------------------------------------------------------------------------
+# --- Rules of one kind, written once
 
 
 def in_ub(id: str, name: str, page: str, **options: Any) -> Rule:

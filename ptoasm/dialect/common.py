@@ -16,7 +16,7 @@ _PLATFORM = "platform, Tile types"
 _TARGETS = "platform, Targets"
 _SYNTAX = "Assembly Syntax"
 
-# --- Tile types ---------------------------------------------------------------------------------------------------------
+# --- Tile types ------------------------------------------------------------------------------------
 
 
 def _within(valid: int | None, extent: int) -> bool:
@@ -70,7 +70,7 @@ def _rounded_up(t: TileType) -> TileType:
     return t.with_(**{extent: -(-getattr(t, extent) // per_block) * per_block})
 
 
-# --- Addresses ----------------------------------------------------------------------------------------------------------
+# --- Addresses -------------------------------------------------------------------------------------
 
 
 class Address(NamedTuple):
@@ -122,7 +122,7 @@ ADDRESS_RULES = (
     ),
 )
 
-# --- Forms --------------------------------------------------------------------------------------------------------------
+# --- Forms -----------------------------------------------------------------------------------------
 
 
 class Form(NamedTuple):
@@ -169,9 +169,7 @@ def _expected(f: Form) -> tuple[range, range]:
 def _counts_hold(f: Form) -> bool:
     inputs, outputs = _expected(f)
     stray = f.shape.form == DPS and f.shape.keywords.get("results", 0)
-    return (
-        f.n_inputs in inputs and f.n_outputs in outputs and f.shape.type_counts in ((0, 0), None) and not stray
-    )
+    return f.n_inputs in inputs and f.n_outputs in outputs and f.shape.type_counts in ((0, 0), None) and not stray
 
 
 def _range(r: range, noun: str) -> str:
@@ -258,9 +256,11 @@ FORM_RULES = (
         lambda f: f.n_inputs >= len(f.instruction.inputs) or f.instruction.name not in ("tcolargmin", "tcolargmax"),
         lambda f: f"there {_are(f.n_inputs)} {count(f.n_inputs, 'operand')}; level 1 and level 2 have src and tmp",
         forms=(SSA, DPS),
-        fix=lambda f: "write 'ins(%src, %tmp : …)'; only the synchronous form leaves tmp out"
-        if f.shape.form == DPS
-        else "write '%src, %tmp'; only the synchronous form leaves tmp out",
+        fix=lambda f: (
+            "write 'ins(%src, %tmp : …)'; only the synchronous form leaves tmp out"
+            if f.shape.form == DPS
+            else "write '%src, %tmp'; only the synchronous form leaves tmp out"
+        ),
     ),
     Rule(
         "FORM-04",
@@ -289,10 +289,10 @@ FORM_RULES = (
     ),
 )
 
-# --- Overlap ------------------------------------------------------------------------------------------------------------
+# --- Overlap ---------------------------------------------------------------------------------------
 
 
-def _clash(i: Instance, scratch: bool) -> tuple[str, str] | None | bool:
+def _clash(i: Instance, scratch: bool) -> tuple[str, str] | bool | None:
     """Two operands whose bytes overlap; None where there are none, False while an address is not known."""
     regions = i.regions
     if regions is None:
@@ -365,11 +365,11 @@ HAZARD_RULES = (
     ),
 )
 
-# --- The module, its placement and its runs ---------------------------------------------------------------------------------
+# --- The module, its placement and its runs
 
 
 def _named(target: Any) -> str:
-    return f"pto.target_arch is \"{target}\"; it must be one of {', '.join(TARGETS)}"
+    return f'pto.target_arch is "{target}"; it must be one of {", ".join(TARGETS)}'
 
 
 class Unwritten(NamedTuple):

@@ -6,6 +6,7 @@ from ptoasm.dialect.base import (
     A2A3_ONLY,
     A5_ONLY,
     BOTH,
+    UNUSED,
     Instance,
     Instruction,
     Operand,
@@ -33,8 +34,8 @@ def _needed(i: Instance) -> int:
     return _B32_BYTES if i["dst"].element.size == 4 else _B16_BYTES
 
 
-def _scratch_bytes(i: Instance) -> int:
-    return _needed(i) if "tmp" in i.modes and i.target.name == "a2a3" else 0
+def _scratch_use(i: Instance) -> tuple[int, int]:
+    return (1, _needed(i)) if "tmp" in i.modes and i.target.name == "a2a3" else UNUSED
 
 
 def _scratch_type(i: Instance) -> TileType:
@@ -105,8 +106,7 @@ RULES = (
         "decision D-10",
         lambda i: i["dst"].type.loc == "vec" and i["dst"].type.slayout == "none_box",
         lambda i: (
-            f"dst has loc={i['dst'].type.loc}, slayout={i['dst'].type.slayout}; "
-            "it must have loc=vec, slayout=none_box"
+            f"dst has loc={i['dst'].type.loc}, slayout={i['dst'].type.slayout}; it must have loc=vec, slayout=none_box"
         ),
         at="dst",
         parameter="loc",
@@ -129,9 +129,7 @@ RULES = (
         "dst element type is an integer: the tmp path is documented for i16 ui16 i32 ui32 only",
         _TMP,
         lambda i: i["dst"].element in _INTEGERS,
-        lambda i: (
-            f"dst has element type {i['dst'].element}; with a tmp only i16 ui16 i32 ui32 are documented"
-        ),
+        lambda i: f"dst has element type {i['dst'].element}; with a tmp only i16 ui16 i32 ui32 are documented",
         severity="warning",
         arches=A2A3_ONLY,
         mode="tmp",
@@ -170,7 +168,7 @@ INSTRUCTIONS = (
         rules=RULES,
         scratch="tmp",
         modes=_modes,
-        scratch_bytes=_scratch_bytes,
+        scratch_use=_scratch_use,
         scratch_type=_scratch_type,
         written=_written,
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ptoasm.dialect.base import (
     A2A3_ONLY,
     A5_ONLY,
+    UNUSED,
     Instance,
     Instruction,
     Operand,
@@ -44,7 +45,7 @@ def _modes(i: Instance) -> tuple[str, ...]:
     return (VALUE_INDEX,) if "dstVal" in i.tiles else (INDEX,)
 
 
-# --- The size of tmp, in elements (decision D-08) ------------------------------------------------------------------------
+# --- The size of tmp, in elements (decision D-08)
 
 
 def _gap(cols: int, size: int) -> int:
@@ -95,11 +96,11 @@ def _table_holds(i: Instance) -> bool | None:
     return None if cols is None else _capacity(i) >= _by_table(i, cols)
 
 
-def _scratch_bytes(i: Instance) -> int | None:
+def _scratch_use(i: Instance) -> tuple[int, int] | None:
     if i.target.name != "a2a3":
-        return 0
+        return UNUSED
     cols = i["src"].valid_cols
-    return None if cols is None else _by_table(i, cols) * i["src"].element.size
+    return None if cols is None else (1, _by_table(i, cols) * i["src"].element.size)
 
 
 def _scratch_type(i: Instance) -> TileType:
@@ -132,7 +133,13 @@ def _wide(size: int, types: tuple[ElementType, ...], i: Instance) -> bool:
 
 
 def _index_type(
-    id: str, size: int, sources: str, types: tuple[ElementType, ...], arches: tuple[str, ...], page: str, after: str
+    id: str,
+    size: int,
+    sources: str,
+    types: tuple[ElementType, ...],
+    arches: tuple[str, ...],
+    page: str,
+    after: str,
 ) -> Rule:
     listed = " or ".join(map(str, types))
     return Rule(
@@ -205,11 +212,15 @@ RULES = (
         parameter="valid_rows",
         operands=("dstVal", "dstIdx"),
     ),
-    same_cols(
-        "CAM-21", "dstIdx", "dstVal", _VALUE_RUNTIME, mode=VALUE_INDEX, after="CAM-09 CAM-18 CAM-19"
-    ),
+    same_cols("CAM-21", "dstIdx", "dstVal", _VALUE_RUNTIME, mode=VALUE_INDEX, after="CAM-09 CAM-18 CAM-19"),
     element_in(
-        "CAM-22", "src", _VALUE_A2A3, (F16, F32, UI16, UI32), arches=A2A3_ONLY, mode=VALUE_INDEX, after="CAM-16"
+        "CAM-22",
+        "src",
+        _VALUE_A2A3,
+        (F16, F32, UI16, UI32),
+        arches=A2A3_ONLY,
+        mode=VALUE_INDEX,
+        after="CAM-16",
     ),
     _index_type("CAM-23", 2, "f16 ui16", (UI16, I16), A2A3_ONLY, _VALUE_A2A3, "CAM-22"),
     _index_type("CAM-24", 4, "f32 ui32", (UI32, I32), A2A3_ONLY, _VALUE_A2A3, "CAM-22"),
@@ -295,7 +306,7 @@ INSTRUCTIONS = (
         rules=RULES,
         scratch="tmp",
         modes=_modes,
-        scratch_bytes=_scratch_bytes,
+        scratch_use=_scratch_use,
         scratch_type=_scratch_type,
         written=_written,
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ptoasm.dialect.base import (
     A2A3_ONLY,
     A5_ONLY,
+    UNUSED,
     Instance,
     Instruction,
     Operand,
@@ -45,11 +46,11 @@ def _tree_rows(i: Instance) -> int | None:
     return None if rows is None else ceil_div(rows, 2)
 
 
-def _scratch_bytes(i: Instance) -> int | None:
+def _scratch_use(i: Instance) -> tuple[int, int] | None:
     if "binary" not in i.modes:
-        return 0
+        return UNUSED
     rows, cols = _tree_rows(i), i["src"].valid_cols
-    return None if rows is None or cols is None else rows * cols * i["src"].element.size
+    return None if rows is None or cols is None else (rows, cols * i["src"].element.size)
 
 
 def _scratch_type(i: Instance) -> TileType:
@@ -85,12 +86,8 @@ RULES = (
     nd_layout("TCS-04", "src", _GENERAL),
     same_element("TCS-05", "dst", "src", _GENERAL),
     same_cols("TCS-06", "src", "dst", _RUNTIME),
-    extent_nonzero(
-        "TCS-07", "src", "rows", _RUNTIME, severity="warning", consequence=_SILENT, suffix=f" ({_SILENT})"
-    ),
-    extent_nonzero(
-        "TCS-08", "src", "cols", _RUNTIME, severity="warning", consequence=_SILENT, suffix=f" ({_SILENT})"
-    ),
+    extent_nonzero("TCS-07", "src", "rows", _RUNTIME, severity="warning", consequence=_SILENT, suffix=f" ({_SILENT})"),
+    extent_nonzero("TCS-08", "src", "cols", _RUNTIME, severity="warning", consequence=_SILENT, suffix=f" ({_SILENT})"),
     Rule(
         "TCS-09",
         "tmp row stride in bytes / sizeof(src element) >= src valid cols",
@@ -107,9 +104,7 @@ RULES = (
         operands=("tmp", "src"),
         fix=lambda i: f"tmp can be {_scratch_type(i)}",
     ),
-    element_in(
-        "TCS-10", "src", f"{_A2A3}", (F16, F32, I16, I32), arches=A2A3_ONLY, what="element type"
-    ),
+    element_in("TCS-10", "src", f"{_A2A3}", (F16, F32, I16, I32), arches=A2A3_ONLY, what="element type"),
     Rule(
         "TCS-11",
         "tmp has loc=vec and is ND: blayout=row_major and slayout=none_box",
@@ -213,7 +208,7 @@ INSTRUCTIONS = (
         rules=RULES,
         scratch="tmp",
         modes=_modes,
-        scratch_bytes=_scratch_bytes,
+        scratch_use=_scratch_use,
         scratch_type=_scratch_type,
         written=_written,
     ),
