@@ -138,23 +138,17 @@ SHAPES = (
 )
 
 
-def dps(
-    n: int, style: Style = "keyed", variety: Variety = "few", layout: Layout = "flat", seed: int = 0
-) -> str:
+def dps(n: int, style: Style = "keyed", variety: Variety = "few", layout: Layout = "flat", seed: int = 0) -> str:
     """Level 2: `pto.tcolsum ins(%src : …) outs(%dst : …)`."""
     return _text(n, "dps", style, variety, layout, seed)
 
 
-def ssa(
-    n: int, style: Style = "compact", variety: Variety = "few", layout: Layout = "flat", seed: int = 0
-) -> str:
+def ssa(n: int, style: Style = "compact", variety: Variety = "few", layout: Layout = "flat", seed: int = 0) -> str:
     """Level 1: `%dst = pto.tcolsum %src : … -> …`."""
     return _text(n, "ssa", style, variety, layout, seed)
 
 
-def sync(
-    n: int, style: Style = "compact", variety: Variety = "few", layout: Layout = "flat", seed: int = 0
-) -> str:
+def sync(n: int, style: Style = "compact", variety: Variety = "few", layout: Layout = "flat", seed: int = 0) -> str:
     """The synchronous form: `%dst = tcolsum %src : … -> …`."""
     return _text(n, "sync", style, variety, layout, seed)
 
@@ -372,9 +366,7 @@ def _random_source(rng: random.Random, element: str, column_major: bool = False)
 def _random_row(rng: random.Random, element: str, valid: int, rows: int = 1) -> Tile:
     step = 32 // BYTES[element]
     cols = step * (-(-valid // step) + rng.randint(0, 4))
-    return Tile(
-        element, rows, cols, rows, valid, False, rng.choice((512, 512, 512, 1024, 32)), rng.randrange(4)
-    )
+    return Tile(element, rows, cols, rows, valid, False, rng.choice((512, 512, 512, 1024, 32)), rng.randrange(4))
 
 
 def scratch(src: Tile, value_and_index: bool) -> int:

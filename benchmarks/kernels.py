@@ -107,9 +107,7 @@ def compiled(case: Case, checked: bool) -> Callable[..., dict[str, Array]] | Non
         if "checked" not in inspect.signature(ptoasm.compile).parameters:
             return None
         options = {"checked": True}
-    kernel: Callable[..., dict[str, Array]] = ptoasm.compile(
-        ptoasm.parse(program(case)), arch="a2a3", **options
-    )
+    kernel: Callable[..., dict[str, Array]] = ptoasm.compile(ptoasm.parse(program(case)), arch="a2a3", **options)
     return kernel
 
 

@@ -79,9 +79,7 @@ def compare(what: str, ours: Samples, peer: Samples, unit: str, goal: Goal | Non
     if goal and goal.at_least:
         ratios = [1 / ratio for ratio in ratios]
     verdict = goal.verdict(ratios[0]) if goal else ""
-    return Row(
-        what, cell(ours), cell(peer), f"{ratios[0]:.2f}x", f"{ratios[1]:.2f}x", str(goal or ""), verdict
-    )
+    return Row(what, cell(ours), cell(peer), f"{ratios[0]:.2f}x", f"{ratios[1]:.2f}x", str(goal or ""), verdict)
 
 
 def show(title: str, rows: Sequence[Row], markdown: bool) -> None:
@@ -95,10 +93,7 @@ def show(title: str, rows: Sequence[Row], markdown: bool) -> None:
         ]
         print(f"| {' | '.join(cells)} |" if markdown else "  ".join(cells).rstrip())
         if number == 0:
-            rules = [
-                "-" * (width + 2) if i in (0, 5) else "-" * (width + 1) + ":"
-                for i, width in enumerate(widths)
-            ]
+            rules = ["-" * (width + 2) if i in (0, 5) else "-" * (width + 1) + ":" for i, width in enumerate(widths)]
             print(f"|{'|'.join(rules)}|" if markdown else "-" * len("  ".join(cells)))
     sys.stdout.flush()
 
@@ -228,9 +223,7 @@ def parse(bench: Bench) -> Iterator[Row]:
             what = f"{layout}, {style}, {variety} ({size:.0f} B)"
             if bench.mlir_opt:
                 yield compare(f"{what}: mlir-opt", times["ours"], times["mlir"], "µs", Goal(2, 4))
-                yield compare(
-                    "  … its declarations of values taken off", times["ours"], times["instructions"], "µs"
-                )
+                yield compare("  … its declarations of values taken off", times["ours"], times["instructions"], "µs")
             if xdsl:
                 yield compare(f"{what}: xDSL", times["ours"], times["xdsl"], "µs", Goal(12, 7, at_least=True))
             if not (bench.mlir_opt or xdsl):
@@ -318,9 +311,7 @@ def linear(bench: Bench) -> Iterator[Row]:
                 if count == 1_000_000 and number > 1:
                     continue
                 path = bench.file("linear.pto", generate.dps(count, style, variety, seed=number))
-                with (
-                    bench.worker() as worker
-                ):  # a fresh process: nothing of an earlier size is left in its heap
+                with bench.worker() as worker:  # a fresh process: nothing of an earlier size is left in its heap
                     worker.ask("stages", path=warm)
                     for stage, seconds in worker.ask("stages", path=path).items():
                         times.setdefault((stage, count), []).append(seconds)

@@ -33,9 +33,7 @@ def program(form: Form, n: int, style: Style, variety: Variety, layout: Layout, 
 
 @pytest.mark.parametrize(("style", "variety", "layout"), shapes)
 @pytest.mark.parametrize("form", FORMS)
-def test_the_same_seed_gives_the_same_text(
-    form: Form, style: Style, variety: Variety, layout: Layout
-) -> None:
+def test_the_same_seed_gives_the_same_text(form: Form, style: Style, variety: Variety, layout: Layout) -> None:
     first = program(form, 40, style, variety, layout, seed=3)
     assert first == program(form, 40, style, variety, layout, seed=3)
     assert first != program(form, 40, style, variety, layout, seed=4)
@@ -49,9 +47,7 @@ def test_n_counts_the_instructions(form: Form, style: Style, variety: Variety, l
 
 
 @pytest.mark.parametrize(("style", "variety", "layout"), shapes)
-def test_generic_form_is_read_by_mlir_opt(
-    style: Style, variety: Variety, layout: Layout, tmp_path: Path
-) -> None:
+def test_generic_form_is_read_by_mlir_opt(style: Style, variety: Variety, layout: Layout, tmp_path: Path) -> None:
     tool = shutil.which("mlir-opt") or shutil.which("mlir-opt-19")
     if tool is None:
         pytest.skip("mlir-opt is not installed")
@@ -72,8 +68,7 @@ def test_few_statements_repeat_their_types_and_distinct_ones_do_not() -> None:
             for statement in block.statements
         ]
         signatures = {
-            (s.op, s.source.type, s.tmp.type if s.tmp else "", *(value.type for value in s.outputs))
-            for s in statements
+            (s.op, s.source.type, s.tmp.type if s.tmp else "", *(value.type for value in s.outputs)) for s in statements
         }
         return len(signatures), len(statements)
 
