@@ -15,13 +15,15 @@ from typing import Any
 from ptoasm.diagnostics import Diagnostic, Note
 from ptoasm.dialect import instruction
 from ptoasm.dialect.base import Instruction
-from ptoasm.ir import DPS, FOREIGN, HOST, SSA, SYNC, Block, Function, Literal, Module, Operation, Shape, Value
+from ptoasm.host_types import Written, signature
+from ptoasm.ir import DPS, HOST, SSA, SYNC, Block, Function, Literal, Module, Operation, Shape, Value
 from ptoasm.lexer import Token
+from ptoasm.numbers import integer
 from ptoasm.source import Span
 from ptoasm.statements import Statement, parse_dictionary
 from ptoasm.suggest import did_you_mean
 from ptoasm.tile_types import read_type
-from ptoasm.types import I1, INDEX, Type
+from ptoasm.types import INDEX, Type
 
 HOLE = re.compile(
     r"((?<=%)(?:[\w.$]|-(?!>))+(?:\#\d+)?"  # the name of a value
@@ -126,6 +128,7 @@ class Builder:
         self.attributes = Attributes()
         self.flat = Function(module, flat=True)
         self.names: dict[str, Value] = {}
+        self.aliases: dict[str, str] = {}
         assert self.flat.body is not None
         self.block: Block = self.flat.body
         self.lenient = True
@@ -241,8 +244,7 @@ class Builder:
     def _settle(self, value: Value, type_: Type, op: Operation, at: int) -> None:
         """A value gets its type from its first use; a later use must agree."""
         if value.type is None:
-            if isinstance(value.owner, Block):
-                value.type = type_
+            value.type = type_
             return
         self.report(
             "TYPE-01",
@@ -285,11 +287,16 @@ class Builder:
         """The shape of the template with these types; raises TextFault for a text that is no type."""
         texts = [holes[t] if isinstance(t, int) else t for t in template.types]
         statement = template.statement
-        types = [read_type(text) for text in texts]
+        types = [self.read_type(text) for text in texts]
         given = len(statement.input_types or ())
         shape = self._make_shape(template, types[:given], types[given:])
         template.shapes[template.key(holes)] = shape
         return shape
+
+    def read_type(self, text: str) -> Type:
+        """The type that ``text`` (with or without the ``!``) spells, in this module."""
+        text = text.removeprefix("!")
+        return read_type(self.aliases.get(text, text))
 
     def _make_shape(self, template: Template, first: list[Type], second: list[Type]) -> Shape:
         statement = template.statement
@@ -301,7 +308,9 @@ class Builder:
             definition = instruction(full[4:])
             assert definition is not None
             return _instruction_shape(template, full, definition, first, second, attributes, duplicates)
-        return _host_shape(template, name, first, second, attributes, duplicates)
+        text = self.source.text
+        sizes = tuple(integer(text[start:end]) or 0 for start, end in statement.sizes)
+        return _host_shape(template, name, first, second, sizes, attributes, duplicates)
 
     def read_attributes(self, statement: Statement) -> tuple[dict[str, str], tuple[str, ...]]:
         """The attributes of a statement's dictionaries, and the names that are given more than once."""
@@ -314,13 +323,18 @@ class Builder:
                 attributes[key] = value
         return attributes, tuple(duplicates)
 
+    def dictionary(self, token: Token | None) -> dict[str, Any]:
+        """The entries of one dictionary."""
+        return {} if token is None else dict(self.attributes.read(token.value))
+
     # --- Regions -----------------------------------------------------------------------------------
 
     def begin(
         self, statement: Statement, op: Operation | None, span: Span, text: Callable[[tuple[int, int]], str]
     ) -> None:
         """Opens the region that a header's ``{`` begins."""
-        self._open.append((statement.kind, span, (self.block, self._defined, self.lenient, self.names)))
+        hidden = self._hide(op)
+        self._open.append((statement.kind, span, (self.block, self._defined, self.lenient, self.names, hidden)))
         if op is None:
             return
         block = Block(self.block.function, op)
@@ -328,8 +342,13 @@ class Builder:
         self.block = block
         self._defined = []
         for item, type_item in zip(statement.arguments, statement.argument_types, strict=False):
-            type_ = INDEX if type_item is None else read_type(text(type_item).removeprefix("!"))
+            type_ = INDEX if type_item is None else self.read_type(text(type_item))
             self.argument(text(item)[1:], type_, Span(*item))
+
+    def _hide(self, op: Operation | None) -> dict[str, Value]:
+        """Takes an operation's results out of sight: its own regions do not see them."""
+        results = [] if op is None else op.outputs
+        return {v.name: self.names.pop(v.name) for v in results if self.names.get(v.name) is v}
 
     def argument(self, name: str, type_: Type, span: Span) -> None:
         """Adds an argument to the current block."""
@@ -346,23 +365,36 @@ class Builder:
         if not self._open:
             self.report("PARSE-06", "this '}' closes nothing", span)
             return
-        kind, header, (block, defined, lenient, names) = self._open.pop()
+        kind, header, (block, defined, lenient, names, hidden) = self._open.pop()
+        if kind == "module_header":
+            self.module.end = span.start
+        elif block is not self.block:
+            self.block.end = span.start
         if kind == "func_header":
             self.check_bound()
         for name in self._defined:
             self.names.pop(name, None)
         parent = self.block.parent
         if block is not self.block and parent is not None and statement.opens:
-            self._open.append((kind, header, (block, defined, lenient, names)))
+            self._open.append((kind, header, (block, defined, lenient, names, hidden)))
             self._defined = []
-            self.block = Block(block.function, parent)
-            parent.regions += (self.block,)
+            self._continue(parent, kind, statement, span)
             return
         self.block, self._defined, self.lenient, self.names = block, defined, lenient, names
+        self.names.update(hidden)
+
+    def _continue(self, parent: Operation, kind: str, statement: Statement, span: Span) -> None:
+        """Opens the next region of an operation: after ``} else {`` or ``} do {``."""
+        word = None if statement.word is None else statement.word.value
+        if word != _NEXT_REGION.get(kind) or len(parent.regions) > 1:
+            self.report("PARSE-06", f"'{parent.shape.name}' has no region here", span)
+        self.block = Block(parent.block.function, parent)
+        self.block.start = span.start
+        parent.regions += (self.block,)
 
     def enter_function(self, function: Function, statement: Statement, span: Span) -> None:
         """Opens a function's body."""
-        self._open.append((statement.kind, span, (self.block, self._defined, self.lenient, self.names)))
+        self._open.append((statement.kind, span, (self.block, self._defined, self.lenient, self.names, {})))
         assert function.body is not None
         self.block = function.body
         self.lenient = False
@@ -371,7 +403,7 @@ class Builder:
 
     def enter_broken(self, span: Span) -> None:
         """Opens the region of a header that could not be read: its statements are still looked at."""
-        self._open.append(("broken", span, (self.block, self._defined, self.lenient, self.names)))
+        self._open.append(("broken", span, (self.block, self._defined, self.lenient, self.names, {})))
         function = Function(self.module, flat=True)
         assert function.body is not None
         self.block, self.lenient, self.names, self._defined = function.body, True, {}, []
@@ -395,6 +427,10 @@ class Builder:
         while self._open:
             self.end(Statement("region_end"), Span(end, end))
         self.check_bound()
+
+
+_NEXT_REGION = {"branch": "else", "while_loop": "do"}
+"""The word before the second region of an operation, by the grammar's rule."""
 
 
 def _users(value: Value) -> Any:
@@ -486,33 +522,34 @@ def _host_shape(
     name: str,
     first: list[Type],
     second: list[Type],
+    sizes: tuple[int, ...],
     attributes: dict[str, str],
     duplicates: tuple[str, ...],
 ) -> Shape:
     statement = template.statement
     n_in, n_out = len(template.inputs), len(template.outputs)
-    keywords: dict[str, Any] = {}
-    names = statement.names
-    if statement.kind == "plain":
-        if statement.output_types is None:
-            second = first if n_out else []
-        if name == "arith.cmpi" or name == "arith.cmpf":
-            second = [I1]
-        if len(first) == 1:
-            first = first * n_in
-    elif statement.kind == "constant" and not second:
-        second = [I1]
-    if statement.word is not None:
-        keywords["word"] = statement.word.value
-    if statement.symbol is not None:
-        keywords["symbol"] = statement.symbol.value[1:].strip('"')
+    is_number = n_in > 0 and template.inputs[0][1] not in ("true", "false")
+    written = Written(name, n_in, n_out, first, second, statement.names, sizes, is_number)
+    found = signature(statement.kind, written)
+    keywords = {
+        "word": statement.word and statement.word.value,
+        "symbol": statement.symbol and statement.symbol.value[1:].strip('"'),
+        "modifiers": statement.modifiers,
+        "sizes": sizes,
+        "fault": found.fault,
+    }
     return Shape(
         name,
-        FOREIGN if statement.kind == "foreign" else HOST,
-        tuple(first[k] if k < len(first) else None for k in range(n_in)),
-        tuple(second[k] if k < len(second) else None for k in range(n_out)),
+        HOST,
+        _padded(found.inputs, n_in),
+        _padded(found.outputs, n_out),
         attributes,
-        input_names=names,
-        keywords=keywords,
+        input_names=found.names[:n_in],
+        keywords={key: value for key, value in keywords.items() if value},
         duplicates=duplicates,
     )
+
+
+def _padded(types: list[Type | None], n: int) -> tuple[Type | None, ...]:
+    """As many types as there are values, whatever is written."""
+    return tuple(types[k] if k < len(types) else None for k in range(n))

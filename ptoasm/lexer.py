@@ -32,7 +32,11 @@ NEXT_BEGINNING = re.compile(rf"\n\s*(?={_BEGINNING})")
 """A line end before the beginning of a statement: where the reader may cut the text."""
 
 _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
-_OPENS_REGION = {"MODULE", "FUNC", "LOOP", "BRANCH", "WHILE", "RBRACE"}
+_OPENS_REGION = {"MODULE", "FUNC", "LOOP", "BRANCH", "WHILE", "SECTION", "RBRACE"}
+_ELEMENTS = re.compile(r'\s*(?:dense|sparse|array|unit|[#"\[@])')
+"""What an ``arith.constant`` of something that is no number begins with."""
+_GOES_ON = re.compile(r"\s*(?:[:,({\[<]|->|(?:ins|outs)\s*\()")
+"""What no statement begins with."""
 
 
 class TextFault(Exception):
@@ -86,6 +90,13 @@ def blank_comments(text: str) -> str:
     return _COMMENT.sub(blank, text)
 
 
+def comment_spans(text: str) -> list[tuple[int, int]]:
+    """Where the comments stand."""
+    if "//" not in text and "#" not in text:
+        return []
+    return [match.span() for match in _COMMENT.finditer(text) if match.group()[0] not in '"%']
+
+
 def closing_bracket(code: str, start: int) -> int:
     """The offset just after the bracket that closes the one at ``start``."""
     expected: list[str] = []
@@ -105,12 +116,15 @@ def closing_bracket(code: str, start: int) -> int:
 
 
 def end_of_foreign(code: str, start: int) -> int:
-    """Where an operation in unknown syntax ends: at the end of the line on which its brackets balance (D-20)."""
+    """Where an operation in unknown syntax ends: at the end of the line on which its brackets balance (D-20).
+
+    A line that ends in a comma, or a next one that begins with ``outs(``, goes on.
+    """
     depth = 0
     for match in _FOREIGN_MARKS.finditer(code, start):
         mark = match.group()
         if mark == "\n":
-            if depth == 0:
+            if depth == 0 and not _goes_on(code, match.start()):
                 return match.start()
         elif mark in "([{":
             depth += 1
@@ -124,6 +138,12 @@ def end_of_foreign(code: str, start: int) -> int:
 
 
 _FOREIGN_MARKS = re.compile(r'[][(){}\n]|"(?:[^"\\]|\\.)*"')
+
+
+def _goes_on(code: str, line_end: int) -> bool:
+    """Whether an operation goes on after the end of a line: the line or the next one is no complete statement."""
+    line = code[code.rfind("\n", 0, line_end) + 1 : line_end].rstrip()
+    return line.endswith((",", ":", "->")) or _GOES_ON.match(code, line_end) is not None
 
 
 class StatementLexer(Lexer):
@@ -280,6 +300,8 @@ class StatementLexer(Lexer):
         begins = previous is None or previous.type == "RESULTS"
         if begins:
             kind = syntax_class(name)
+            if kind == "CONSTANT" and _ELEMENTS.match(code, end):
+                kind = None
             if kind is None and "." in name:
                 stop = at + len(code[at : end_of_foreign(code, end)].rstrip())
                 return Token("FOREIGN", code[at:stop], at, stop, [(at, end)])
@@ -293,14 +315,16 @@ class StatementLexer(Lexer):
                 return Token("LOC", code[at:stop], at, stop)
         if name == "attributes":
             return Token("ATTRIBUTES", name, at, end)
+        if code[following : following + 1] == "<":
+            stop = closing_bracket(code, following)
+            return Token("CLAUSE", code[at:stop], at, stop)
         return Token(self._keywords.get(name, "WORD"), name, at, end)
 
     @staticmethod
     def _brace(code: str, at: int, previous: Token | None, first: str | None, depth: int) -> Token:
-        after_attributes = previous is not None and previous.type == "ATTRIBUTES"
-        match = _DICT.match(code, at)
-        empty_region = match is not None and match.group()[-1] == "}" and match.group()[1:-1].strip() == ""
-        if match is None or (empty_region and first in _OPENS_REGION and depth == 0 and not after_attributes):
+        kind = None if previous is None else previous.type
+        region = first in _OPENS_REGION and depth == 0 and kind not in ("ATTRIBUTES", "RBRACE")
+        if region or _DICT.match(code, at) is None:
             return Token("LBRACE", "{", at, at + 1)
         end = closing_bracket(code, at)
         return Token("DICT", code[at:end], at, end)

@@ -14,13 +14,12 @@ from lark.exceptions import UnexpectedInput
 from ptoasm.builder import HOLE, Builder, Template
 from ptoasm.diagnostics import Diagnostic, Note, PtoError, has_errors, in_source_order
 from ptoasm.dialect import instruction_names
-from ptoasm.dialect.host import SYNTAX
+from ptoasm.dialect.host import NO_EFFECT, SYNTAX
 from ptoasm.ir import FOREIGN, Function, Module, Operation, Shape
 from ptoasm.lexer import NEXT_BEGINNING, Chunk, TextFault, Token, blank_comments
 from ptoasm.source import Source, Span
 from ptoasm.statements import Statement, parse_chunk
 from ptoasm.suggest import did_you_mean
-from ptoasm.tile_types import read_type
 from ptoasm.types import Type
 
 _WORDS = {
@@ -174,7 +173,7 @@ class _Reader:
         for item in (*(statement.input_types or ()), *(statement.output_types or ())):
             text = self._text(item)
             try:
-                read_type(text.removeprefix("!"))
+                self.builder.read_type(text)
             except TextFault as found:
                 offset = item[0] + text.startswith("!")
                 return TextFault(found.message, found.start + offset, found.end + offset)
@@ -186,7 +185,7 @@ class _Reader:
             text = self._text(item)
             offset = item[0] + text.startswith("!")
             try:
-                types.append(read_type(text.removeprefix("!")))
+                types.append(self.builder.read_type(text))
             except TextFault as fault:
                 raise TextFault(fault.message, fault.start + offset, fault.end + offset) from None
         return types
@@ -198,6 +197,8 @@ class _Reader:
         types = self._types([item for item in statement.argument_types if item is not None])
         function.result_types = tuple(self._types(statement.output_types or []))
         function.attributes, _ = builder.read_attributes(statement)
+        function.argument_attributes = [builder.dictionary(token) for token in statement.argument_dicts]
+        function.result_attributes = [builder.dictionary(token) for token in statement.result_dicts]
         function.visibility = statement.word.value if statement.word is not None else ""
         self.module.items.append(function)
         self.functions.append(function)
@@ -222,20 +223,37 @@ class _Reader:
         self.builder.end(statement, span)
 
     def _add_label(self, statement: Statement, span: Span) -> None:
-        self.builder.block.label = self._text((span.start, span.end))
+        """The label of a region's first block gives it arguments; a later one begins a block that nothing enters."""
+        types = self._types([item for item in statement.argument_types if item is not None])
+        block = self.builder.block
+        if block.operations or block.label is not None or (block.arguments and statement.arguments):
+            assert statement.name is not None
+            block.operations.append(self._verbatim(self._text(statement.name.items[0]), span, span.start))
+        else:
+            block.label = self._text((span.start, span.end))
+        for item, type_ in zip(statement.arguments, types, strict=False):
+            self.builder.argument(self._text(item)[1:], type_, Span(*item))
 
     def _add_alias(self, statement: Statement, span: Span) -> None:
-        self.module.items.append(self.module.source.text[span.start : span.end])
+        text = self.module.source.text[span.start : span.end]
+        self.module.items.append(text)
+        if text[0] == "!":
+            name, _, type_ = text.partition("=")
+            self.builder.aliases[name[1:].strip()] = type_.strip().removeprefix("!")
+
+    def _verbatim(self, name: str, span: Span, start: int) -> Operation:
+        """An operation that is kept as it is written, from ``start`` on."""
+        shape = Shape(name, FOREIGN, keywords={"text": self.module.source.text[start : span.end]})
+        return Operation(shape, [], [], self.builder.block, span.start, span.end)
 
     def _add_foreign(self, statement: Statement, span: Span) -> None:
         assert statement.name is not None
         start, end = statement.name.items[0]
         name = self.code[start:end]
-        shape = Shape(name, FOREIGN, keywords={"text": self.module.source.text[start : span.end]})
-        op = Operation(shape, [], [], self.builder.block, span.start, span.end)
+        op = self._verbatim(name, span, start)
         self.builder.define_results(statement, op)
         self.builder.block.operations.append(op)
-        near = did_you_mean(name, known_operations())
+        near = None if name in NO_EFFECT else did_you_mean(name, known_operations())
         if near is not None:
             self.builder.report(
                 "NAME-04",

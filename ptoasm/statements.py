@@ -21,22 +21,27 @@ class Statement:
 
     ``kind`` is the grammar's rule. ``names`` gives, where a syntax has keywords, the keyword of each input.
     ``input_types`` and ``output_types`` are None where the statement writes none. ``arguments`` are the names that a
-    region begins with. ``opens`` is whether the statement ends by opening a region.
+    region begins with. ``opens`` is whether the statement ends by opening a region. ``modifiers`` are what stands
+    between operands and types, ``overflow<nsw>``; ``sizes`` the numbers of a window, which are no operands.
     """
 
     __slots__ = (
+        "argument_dicts",
         "argument_types",
         "arguments",
         "dicts",
         "input_types",
         "inputs",
         "kind",
+        "modifiers",
         "name",
         "names",
         "opens",
         "output_types",
         "outputs",
+        "result_dicts",
         "results",
+        "sizes",
         "symbol",
         "word",
     )
@@ -53,9 +58,18 @@ class Statement:
         self.dicts: list[Token] = []
         self.arguments: Items = []
         self.argument_types: list[tuple[int, int] | None] = []
+        self.argument_dicts: list[Token | None] = []
+        self.result_dicts: list[Token | None] = []
+        self.modifiers: tuple[str, ...] = ()
+        self.sizes: Items = []
         self.word: Token | None = None
         self.symbol: Token | None = None
         self.opens = False
+
+
+def _last(items: Items, dictionary: Token | None) -> list[Token | None]:
+    """A dictionary belongs to the last of the items that stand before it."""
+    return [None] * (len(items) - 1) + [dictionary]
 
 
 def _items(token: Token | None) -> Items:
@@ -113,19 +127,49 @@ class Actions:
         return statement
 
     def constant(self, children: list[Any]) -> Statement:
-        results, name, value, types, _ = children
-        statement = self._common("constant", results, name)
+        results, name, dictionary, value, types, _ = children
+        statement = self._common("constant", results, name, dictionary)
         statement.inputs = value.items
         statement.output_types = None if types is None else types.items
         return statement
 
-    def plain(self, children: list[Any]) -> Statement:
-        results, name, word, values, dictionary, signature, _ = children
-        statement = self._common("plain", results, name, dictionary)
+    def modifier(self, children: list[Any]) -> str:
+        return cast(str, children[0].value)
+
+    def compute(self, children: list[Any]) -> Statement:
+        results, name, values, *modifiers, dictionary, types, _ = children
+        statement = self._common("compute", results, name, dictionary)
+        statement.inputs = values.items
+        statement.modifiers = tuple(modifiers)
+        statement.input_types = types.items
+        return statement
+
+    def compare(self, children: list[Any]) -> Statement:
+        results, name, word, *others = children
+        statement = self.compute([results, name, *others])
+        statement.kind = "compare"
         statement.word = word
+        return statement
+
+    def cast(self, children: list[Any]) -> Statement:
+        *others, source, target, loc = children
+        statement = self.compute([*others, source, loc])
+        statement.kind = "cast"
+        statement.output_types = target.items
+        return statement
+
+    def leave(self, children: list[Any]) -> Statement:
+        name, values, dictionary, types, _ = children
+        statement = self._common("leave", None, name, dictionary)
         statement.inputs = _items(values)
-        if signature is not None:
-            statement.input_types, statement.output_types = signature
+        statement.input_types = _items(types)
+        return statement
+
+    def condition(self, children: list[Any]) -> Statement:
+        name, condition, *others = children
+        statement = self.leave([name, *others])
+        statement.kind = "condition"
+        statement.inputs = condition.items + statement.inputs
         return statement
 
     def call(self, children: list[Any]) -> Statement:
@@ -150,10 +194,43 @@ class Actions:
         return statement
 
     def view(self, children: list[Any]) -> Statement:
-        results, name, values, *keywords, dictionary, (first, second), _ = children
+        results, name, values, *keywords, dictionary, types, _ = children
         statement = self._common("view", results, name, dictionary)
         self._add_keywords(statement, [(None, values.items), *keywords])
-        statement.input_types, statement.output_types = (None, first) if second is None else (first, second)
+        statement.input_types, statement.output_types = types
+        return statement
+
+    def access(self, children: list[Any]) -> Statement:
+        results, name, values, offset, dictionary, types, _ = children
+        statement = self._common("access", results, name, dictionary)
+        statement.inputs = values.items + offset.items
+        statement.input_types, statement.output_types = types
+        return statement
+
+    def extents(self, children: list[Any]) -> tuple[Token, Items]:
+        return children[0], children[1].items
+
+    def window(self, children: list[Any]) -> Statement:
+        results, name, source, offsets, *clauses, dictionary, types, _ = children
+        statement = self._common("window", results, name, dictionary)
+        statement.sizes = [item for word, items in clauses if word.value == "sizes" for item in items]
+        statement.modifiers = tuple(word.value for word, _ in clauses)
+        others = [(word, items) for word, items in clauses if word.value != "sizes"]
+        self._add_keywords(statement, [(None, source.items), (None, offsets.items), *others])
+        statement.input_types, statement.output_types = types
+        return statement
+
+    def operate(self, children: list[Any]) -> Statement:
+        results, name, values, dictionary, types, _ = children
+        statement = self._common("operate", results, name, dictionary)
+        statement.inputs = values.items
+        statement.input_types, statement.output_types = types
+        return statement
+
+    def query(self, children: list[Any]) -> Statement:
+        results, name, dictionary, types, _ = children
+        statement = self._common("query", results, name, dictionary)
+        statement.output_types = None if types is None else types.items
         return statement
 
     @staticmethod
@@ -169,20 +246,40 @@ class Actions:
         return children[:-1], children[-1]
 
     def loop(self, children: list[Any]) -> Statement:
-        results, name, index, low, high, step, bound, types, _ = children
+        results, name, word, index, low, high, step, bound, types, _ = children
         statement = self._common("loop", results, name)
+        statement.word = word
         statement.inputs = low.items + high.items + step.items
         statement.arguments = list(index.items)
         statement.argument_types = [None if types is None else types.items[0]]
-        statement.input_types = None
-        statement.output_types = []
-        if bound is not None:
-            pairs, carried = bound
-            for argument, initial in pairs:
-                statement.arguments += argument
-                statement.inputs = statement.inputs + initial
-            statement.argument_types += carried
-            statement.output_types = carried
+        counted = [] if types is None else types.items * 3
+        pairs, carried = bound or ([], [])
+        self._bind(statement, pairs, carried)
+        statement.input_types = counted + carried
+        statement.output_types = carried
+        statement.opens = True
+        return statement
+
+    @staticmethod
+    def _bind(statement: Statement, pairs: list[tuple[Items, Items]], types: Items) -> None:
+        """The names that a region begins with and the values that they have at first."""
+        for argument, initial in pairs:
+            statement.arguments = statement.arguments + argument
+            statement.inputs = statement.inputs + initial
+        statement.argument_types = [*statement.argument_types, *types]
+
+    def while_loop(self, children: list[Any]) -> Statement:
+        results, name, *pairs, (first, second), _ = children
+        statement = self._common("while_loop", results, name)
+        self._bind(statement, [pair for pair in pairs if pair is not None], first)
+        statement.input_types = first
+        statement.output_types = second or []
+        statement.opens = True
+        return statement
+
+    def section(self, children: list[Any]) -> Statement:
+        name, _, dictionary, _ = children
+        statement = self._common("section", None, name, dictionary)
         statement.opens = True
         return statement
 
@@ -190,6 +287,7 @@ class Actions:
         results, name, condition, types, _ = children
         statement = self._common("branch", results, name)
         statement.inputs = condition.items
+        statement.input_types = []
         statement.output_types = types or []
         statement.opens = True
         return statement
@@ -210,11 +308,12 @@ class Actions:
     def arguments(self, children: list[Any]) -> list[tuple[Items, Items, Token | None]]:
         return children
 
-    def result(self, children: list[Any]) -> Items:
-        return cast(Items, children[0].items)
+    def result(self, children: list[Any]) -> tuple[Items, Token | None]:
+        return children[0].items, children[1]
 
-    def results(self, children: list[Any]) -> Items:
-        return [item for items in children if items is not None for item in items]
+    def results(self, children: list[Any]) -> tuple[Items, list[Token | None]]:
+        given = [child for child in children if child is not None]
+        return [i for items, _ in given for i in items], [d for items, token in given for d in _last(items, token)]
 
     def func_header(self, children: list[Any]) -> Statement:
         name, word, symbol, arguments, results, _, dictionary, brace, _ = children
@@ -222,15 +321,16 @@ class Actions:
         statement.word = word
         statement.symbol = symbol
         self._add_arguments(statement, arguments)
-        statement.output_types = results or []
+        statement.output_types, statement.result_dicts = results if isinstance(results, tuple) else (results or [], [])
         statement.opens = brace is not None
         return statement
 
     @staticmethod
     def _add_arguments(statement: Statement, arguments: list[tuple[Items, Items, Token | None]] | None) -> None:
-        for names, types, _ in arguments or []:
+        for names, types, token in arguments or []:
             statement.arguments = statement.arguments + names
             statement.argument_types = statement.argument_types + list(types)
+            statement.argument_dicts = statement.argument_dicts + _last(types, token)
 
     def label(self, children: list[Any]) -> Statement:
         statement = Statement("label", children[0])
