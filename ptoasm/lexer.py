@@ -25,7 +25,7 @@ _DICT = re.compile(r'\{\s*(?:\}|(?!(?:func\.)?return\b|\w+\.yield\b)(?:[A-Za-z_]
 _BRACKETS = re.compile(r'->|[][(){}<>]|"(?:[^"\\]|\\.)*"')
 _ALIAS = re.compile(r"[#!][\w.$]+\s*=(?!=)")
 _DEFINITION = r"%(?:[\w.$]|-(?!>))+(?::\d+)?(?:\s*,\s*%(?:[\w.$]|-(?!>))+(?::\d+)?)*\s*=(?!=)"
-_BEGINNING = rf'{_DEFINITION}|[A-Za-z_][\w$]*\.[\w$.]+|(?:return|module)\b|[}}"^]|[#!][\w.$]+\s*=(?!=)'
+_BEGINNING = rf'{_DEFINITION}|[A-Za-z_][\w$]*\.[\w$.]+|(?:return|module)\b|call(?=\s*@)|[}}"^]|[#!][\w.$]+\s*=(?!=)'
 BEGINNING = re.compile(_BEGINNING)
 """What a statement begins with. The same pattern decides where a statement ends: before the next one begins."""
 NEXT_BEGINNING = re.compile(rf"\n\s*(?={_BEGINNING})")
@@ -238,7 +238,7 @@ class StatementLexer(Lexer):
         depth = 0
         first = previous = None
         while (at := _SPACE.match(code, at).end()) < size:  # type: ignore[union-attr]
-            if depth <= 0 and first is not None and self._begins(code, at, previous):
+            if depth <= 0 and first is not None and self._begins(code, at, first, previous):
                 return
             token = self._token(code, at, previous, first, depth)
             kind = token.type
@@ -255,8 +255,10 @@ class StatementLexer(Lexer):
                 return
 
     @staticmethod
-    def _begins(code: str, at: int, previous: Token | None) -> bool:
+    def _begins(code: str, at: int, first: str, previous: Token | None) -> bool:
         """Whether a new statement begins here, outside of brackets and after ``previous``."""
+        if first == "LOOP" and previous is not None and previous.type == "WORD":
+            return False
         if previous is not None and previous.type in ("RESULTS", "LOOP", "COMMA", "TO", "STEP"):
             return False
         if code[at] in "%#!" or code[at] not in '}^"':
@@ -269,6 +271,8 @@ class StatementLexer(Lexer):
             return self._word(code, at, previous)
         if mark == "{":
             return self._brace(code, at, previous, first, depth)
+        if mark == "<" and previous is not None and previous.value in (":", "->"):
+            return Token("TYPES", "", at, closing_bracket(code, at))
         if previous is None and mark in "#!" and _ALIAS.match(code, at):
             end = end_of_foreign(code, at)
             return Token("ALIAS", code[at:end].rstrip(), at, at + len(code[at:end].rstrip()))

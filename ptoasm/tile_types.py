@@ -29,7 +29,8 @@ from ptoasm.types import (
 )
 
 _TILE = re.compile(r"pto\.(tile|tile_buf)\s*(?=<)")
-_POINTER = re.compile(r"pto\.ptr\s*<\s*(\w+)\s*(?:,[^<>]*)?>")
+_POINTER = re.compile(r"(?:pto\.ptr\s*)?<\s*(\w+)\s*(?:,\s*([^<>]*?)\s*)?>")
+"""``pto.ptr<f32>``, ``pto.ptr<f32, gm>``, and what is left of them where only a pointer can stand: ``<f32, gm>``."""
 _VIEW = re.compile(r"pto\.(tensor_view|partition_tensor_view)\s*<\s*((?:(?:\d+|\?)\s*x\s*)+)(\w+)\s*>")
 _NUMBERS = re.compile(r"(?<![\w.?-])-?\d+(?:x\d+)*")
 
@@ -129,8 +130,8 @@ def _read(text: str) -> Type:
         return _read_tile(text, match)
     match = _POINTER.fullmatch(text)
     if match is not None:
-        element = element_type(match[1])
-        return _types.setdefault(f"ptr {element}", PointerType(element, f"!pto.ptr<{element}>"))
+        element, space = element_type(match[1]), "" if match[2] in (None, "gm") else f", {match[2]}"
+        return _types.setdefault(f"ptr {element}{space}", PointerType(element, f"!pto.ptr<{element}{space}>"))
     match = _VIEW.fullmatch(text)
     if match is not None:
         shape = tuple(None if n.strip() == "?" else int(n) for n in match[2].split("x")[:-1])

@@ -291,7 +291,7 @@ def _extent(value: int | None) -> str:
 
 
 class PointerType(Type):
-    """``!pto.ptr<T>``: a flat array in global memory."""
+    """``!pto.ptr<T>`` or ``!pto.ptr<T, gm>``: a flat array in global memory; another space stands in the text."""
 
     __slots__ = ("element",)
 
