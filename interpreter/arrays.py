@@ -93,9 +93,7 @@ def _source(what: str, a: Array, arch: str, allowed: list[str]) -> Spec:
     if not isinstance(a, np.ndarray):
         raise TypeError(f"{what} takes a NumPy array; got {type(a).__name__}")
     if a.ndim != 2:
-        raise ValueError(
-            f"{what} takes an array of 2 dimensions (rows, columns); got {a.ndim}, shape {a.shape}"
-        )
+        raise ValueError(f"{what} takes an array of 2 dimensions (rows, columns); got {a.ndim}, shape {a.shape}")
     _require(what, "elements", a.dtype, arch, allowed)
     if not a.size:
         raise ValueError(f"{what} takes at least 1 row and 1 column; got shape {a.shape}")

@@ -25,7 +25,9 @@ def alloc_tile(machine: Machine, op: Operation) -> None:
     """``pto.alloc_tile``: a tile at its address, or where the placement put it; each run of it is a new tile."""
     value = op.outputs[0]
     type_ = value.type
-    given = {name: machine.number(operand, None) for name, operand in zip(op.shape.input_names, op.inputs, strict=False)}
+    given = {
+        name: machine.number(operand, None) for name, operand in zip(op.shape.input_names, op.inputs, strict=False)
+    }
     address = given.get("addr")
     if address is not None and isinstance(type_, TileType):
         machine.check_address(op, type_, address)

@@ -20,8 +20,8 @@ from ptoasm.interpreter.kernels import Array, Call, Kernel, Spec, lookup
 from ptoasm.interpreter.memory import Memory
 from ptoasm.ir import DPS, FOREIGN, Block, Function, Literal, Module, Operation, Value
 from ptoasm.numbers import literal_number
-from ptoasm.places import Places
 from ptoasm.placement import Placement, place, root
+from ptoasm.places import Places
 from ptoasm.source import Span
 from ptoasm.targets import Target
 from ptoasm.types import ElementType, TileType
@@ -84,9 +84,7 @@ class TileRef:
         dtype = dtype_of(storage.element)
         assert dtype is not None
         col_major = storage.blayout == "col_major"
-        found = self.memory.first_unwritten(
-            self.address, dtype, storage.rows, storage.cols, rows, cols, col_major
-        )
+        found = self.memory.first_unwritten(self.address, dtype, storage.rows, storage.cols, rows, cols, col_major)
         return found or (0, 0)
 
 
@@ -148,7 +146,7 @@ class Machine:
         self.block_count = 1
         self.events: list[Write | None] = [None]
         self.last_write: dict[Value, int] = {}
-        self.input_events: set[int] = set()
+        self.instruction_writes: set[Value] = set()
         self.supply = supply
         self.on_step: Callable[[Step], None] | None = None
         self._kernels: dict[tuple[Any, ...], Kernel] = {}
@@ -306,7 +304,7 @@ class Machine:
         """A tile that the program reads before it writes it gets its data now."""
         name = next(n for n, v in zip(op.shape.input_names, op.inputs, strict=False) if v is value)
         ref = refs[name]
-        if name == definition.scratch or self.supply is None or ref.value in self.last_write:
+        if name == definition.scratch or self.supply is None or ref.value in self.instruction_writes:
             return
         self.supply(ref.value, ref)
 
@@ -324,9 +322,7 @@ class Machine:
         values = attribute_values(op.shape, definition)
         return Instance(definition, op.shape.form, self.target, tiles, scalars, values)
 
-    def _check(
-        self, op: Operation, definition: Instruction, instance: Instance, refs: dict[str, TileRef]
-    ) -> None:
+    def _check(self, op: Operation, definition: Instruction, instance: Instance, refs: dict[str, TileRef]) -> None:
         """Asks the rules that the text left open, and whether the operands overlap."""
         verdict = judge(op.shape, self.target)
         individual = [rule for rule in verdict.individual if rule not in HAZARD_RULES]
@@ -385,7 +381,8 @@ class Machine:
         self._mark_scratch(definition, instance, refs)
         for (ref, rows, cols), (view, writers), result in zip(outputs, views, results, strict=True):
             view[...] = result
-            self.event(Write(ref.value if op.shape.form == DPS else ref.value, rows, cols, writers))
+            self.event(Write(ref.value, rows, cols, writers))
+            self.instruction_writes.add(ref.value)
         self._remark_nan(op, definition, inputs)
         if self.on_step is not None:
             self.on_step(

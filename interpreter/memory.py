@@ -71,9 +71,7 @@ class Memory:
         `bytes_view(…)[...] = event` marks the region, `bytes_view(…).all()` asks whether all of it was
         written.
         """
-        return self._writers(
-            Region.of_tile(address, dtype.itemsize, rows, cols, valid_rows, valid_cols, col_major)
-        )
+        return self._writers(Region.of_tile(address, dtype.itemsize, rows, cols, valid_rows, valid_cols, col_major))
 
     def first_unwritten(
         self,

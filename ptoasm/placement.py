@@ -32,11 +32,11 @@ class Life(NamedTuple):
 class Placement:
     """``addresses`` of the tiles that had none, in bytes; ``unplaced`` are those that do not fit.
 
-    ``first_use`` is the first operation that names a tile, ``lives`` all tiles in order of their first use, those with
+    ``reuses`` is whether tiles share memory one after another. ``first_use`` is the first operation that names a tile, ``lives`` all tiles in order of their first use, those with
     an address of their own too.
     """
 
-    __slots__ = ("addresses", "crowd", "first_use", "lives", "ub_size", "unplaced")
+    __slots__ = ("addresses", "crowd", "first_use", "lives", "reuses", "ub_size", "unplaced")
 
     def __init__(self, ub_size: int) -> None:
         self.addresses: dict[Value, int] = {}
@@ -44,6 +44,7 @@ class Placement:
         self.first_use: dict[Value, Operation] = {}
         self.lives: list[Life] = []
         self.crowd: list[Life] = []
+        self.reuses = False
         self.ub_size = ub_size
 
     def explanation(self) -> str:
@@ -201,6 +202,7 @@ def _side_by_side(placement: Placement, free: list[Life], taken: list[tuple[int,
 
 def _by_life(placement: Placement, free: list[Life], taken: list[tuple[int, int, int, int]]) -> None:
     """First fit among the tiles that are live at the same time."""
+    placement.reuses = True
     active: list[tuple[int, int, int, Life | None]] = []
     fixed = sorted(taken, key=lambda one: one[2])
     for life in free:
