@@ -1,0 +1,1 @@
+"""The commands, one file each: a Click command named ``command``."""

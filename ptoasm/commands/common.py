@@ -1,0 +1,76 @@
+"""What the commands share: options, and how diagnostics reach the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import click
+
+from ptoasm.diagnostics import Diagnostic
+from ptoasm.render import render_text, want_color
+from ptoasm.targets import TARGETS
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def arch_option(*, all_targets: bool = False) -> Callable[[F], F]:
+    """``--arch``; with ``all_targets`` also ``all``."""
+    choices = [*TARGETS, "all"] if all_targets else list(TARGETS)
+    return click.option(
+        "--arch", type=click.Choice(choices), help="The target; else the module's pto.target_arch, else a2a3."
+    )
+
+
+def ub_size_option(function: F) -> F:
+    """``--ub-size``"""
+    return click.option(
+        "--ub-size",
+        type=click.IntRange(min=32),
+        metavar="BYTES",
+        help="The UB's capacity, where it is not the target's.",
+    )(function)
+
+
+def severity_options(function: F) -> F:
+    """``--werror`` and ``--ignore``"""
+    function = click.option("--werror", is_flag=True, help="Treat warnings as errors.")(function)
+    return click.option("--ignore", multiple=True, metavar="CODE[,CODE]", help="Leave out these warnings and remarks.")(
+        function
+    )
+
+
+def ignored_codes(ignore: Iterable[str]) -> frozenset[str]:
+    """The codes that ``--ignore`` names."""
+    return frozenset(code.strip().upper() for text in ignore for code in text.split(",") if code.strip())
+
+
+def without_ignored(diagnostics: Iterable[Diagnostic], codes: frozenset[str]) -> list[Diagnostic]:
+    """Without warnings and remarks that the command line or a comment of the file ignores."""
+    return [d for d in diagnostics if d.severity == "error" or not (d.code in codes or _ignored_in_file(d))]
+
+
+def _ignored_in_file(diagnostic: Diagnostic) -> bool:
+    """Whether ``// ptoasm-ignore: CODE`` stands on the diagnostic's line or the line above."""
+    if diagnostic.span is None or "ptoasm-ignore:" not in diagnostic.source.text:
+        return False
+    line, _ = diagnostic.source.position(diagnostic.span.start)
+    for text in (diagnostic.source.line(line), diagnostic.source.line(line - 1)):
+        _, mark, codes = text.partition("ptoasm-ignore:")
+        if mark and diagnostic.code in codes.replace(",", " ").split():
+            return True
+    return False
+
+
+def show(diagnostics: Iterable[Diagnostic]) -> None:
+    """Prints diagnostics on standard error."""
+    text = render_text(diagnostics, color=want_color(sys.stderr))
+    if text:
+        print(text, file=sys.stderr)
+
+
+def failed(diagnostics: Iterable[Diagnostic], werror: bool = False) -> bool:
+    """Whether the exit status is 1."""
+    bad = ("error", "warning") if werror else ("error",)
+    return any(d.severity in bad for d in diagnostics)
