@@ -73,6 +73,15 @@ def _written(i: Instance, name: str) -> tuple[int | None, int | None]:
     return (None if src.valid_rows is None else 1), src.valid_cols
 
 
+def _tmp_matches(i: Instance) -> bool:
+    return i["tmp"].element is i["src"].element and i["tmp"].element is i["dst"].element
+
+
+def _tmp_message(i: Instance) -> str:
+    other = "src" if i["tmp"].element is not i["src"].element else "dst"
+    return f"tmp has element type {i['tmp'].element}; it must be {i[other].element}, as {other} has"
+
+
 def _stride_in_src_elements(i: Instance) -> int:
     """Columns of tmp's row stride, counted in src elements."""
     tmp = i["tmp"].type
@@ -123,13 +132,13 @@ RULES = (
         "TCS-12",
         "tmp element type == src and dst element type",
         _A2A3,
-        lambda i: i["tmp"].element is i["src"].element,
-        lambda i: f"tmp has element type {i['tmp'].element}; it must be {i['src'].element}, as src has",
+        _tmp_matches,
+        _tmp_message,
         arches=A2A3_ONLY,
         mode="tmp",
         at="tmp",
         parameter="dtype",
-        operands=("tmp", "src"),
+        operands=("tmp", "src", "dst"),
     ),
     element_in(
         "TCS-13",
@@ -155,8 +164,8 @@ RULES = (
         "TCS-15",
         "tmp element type == src and dst element type",
         _SPACE,
-        lambda i: i["tmp"].element is i["src"].element,
-        lambda i: f"tmp has element type {i['tmp'].element}; it must be {i['src'].element}, as src has",
+        _tmp_matches,
+        _tmp_message,
         after="TCS-12",
         mode="binary",
         at="tmp",

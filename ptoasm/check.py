@@ -1,0 +1,311 @@
+"""Expectations in comments: what a program must compute, and which diagnostics it must get (docs/checks.md)."""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from ptoasm.diagnostics import Diagnostic, Note, PtoError, has_errors
+from ptoasm.ir import Module
+from ptoasm.programs import Program
+from ptoasm.render import headline
+from ptoasm.source import Source, Span
+from ptoasm.suggest import did_you_mean
+from ptoasm.targets import TARGETS
+
+_LINE = re.compile(
+    r"^[ \t]*(?://|#)[ \t]*(?:"
+    r"(?P<arch>check-arch):[ \t]*(?P<target>.*?)"
+    r"|(?P<input>input)[ \t]+%(?P<into>[\w.$-]+)[ \t]*=[ \t]*(?P<data>.*?)"
+    r"|(?P<expect>expect)[ \t]+%(?P<of>[\w.$-]+)[ \t]*(?P<how>[=~])[ \t]*(?P<wanted>.*?)"
+    r")[ \t\r]*$",
+    re.MULTILINE,
+)
+_DIAGNOSTIC = re.compile(
+    r"(?://|#)[ \t]*expected-(?P<severity>error|warning|remark)(?P<at>[^\n{]*)\{\{(?P<text>[^\n]*?)\}\}"
+)
+_MISSPELT = re.compile(r"(?://|#)[ \t]*expected-(?!(?:error|warning|remark)\b[^\n{]*\{\{)[^\n]*")
+_TOKEN = re.compile(r"\s*([][,]|[-+]?(?:0x[0-9A-Fa-f]+|nan|inf|\d*\.?\d+(?:[eE][-+]?\d+)?\.?(?:[eE][-+]?\d+)?)|\S)")
+_CALL = re.compile(r"(arange|zeros|ones|full|random|file)(?:[ \t]*\(([^()]*)\))?$")
+_TOLERANCE = re.compile(r"[ \t]+(rtol|atol)[ \t]*=[ \t]*([-+.\deE]+)$")
+
+
+class Expectation(NamedTuple):
+    """``expect %name``: the values, exactly or (``rtol``, ``atol``) within a tolerance."""
+
+    name: str
+    data: Any
+    rtol: float
+    atol: float
+    exact: bool
+    span: Span
+
+
+class Expected(NamedTuple):
+    """``expected-error {{text}}``: a diagnostic on this line whose message has the text in it."""
+
+    severity: str
+    line: int
+    text: str
+    span: Span
+
+
+class Directives(NamedTuple):
+    """What a program's comments ask for; ``arches`` is empty where they name no target."""
+
+    arches: tuple[str, ...]
+    inputs: dict[str, Any]
+    expectations: list[Expectation]
+    expected: list[Expected]
+
+
+class File(NamedTuple):
+    """Data in a file beside the program."""
+
+    path: str
+
+
+def directives(program: Program) -> Directives:
+    """The directives of a program. PtoError (CHECK-02) where one cannot be understood."""
+    source = Source(program.text, program.filename, program.first_line)
+    arches: tuple[str, ...] = ()
+    inputs: dict[str, Any] = {}
+    expectations = []
+    for match in _LINE.finditer(program.text):
+        span = Span(match.start() + len(match.group()) - len(match.group().lstrip()), match.end())
+        if match["arch"]:
+            arches = _arches(match["target"], source, span)
+        elif match["input"]:
+            inputs[match["into"]] = _data(match["data"], source, span)
+        else:
+            expectations.append(_expectation(match, source, span))
+    misspelt = _MISSPELT.search(program.text)
+    if misspelt:
+        raise _fault(source, Span(*misspelt.span()), "an expected diagnostic is 'expected-error @below {{text}}'")
+    expected = [_expected(match, source) for match in _DIAGNOSTIC.finditer(program.text)]
+    return Directives(arches, inputs, expectations, expected)
+
+
+def _fault(source: Source, span: Span, message: str) -> PtoError:
+    return PtoError([Diagnostic("error", "CHECK-02", message, source, span)])
+
+
+def _arches(text: str, source: Source, span: Span) -> tuple[str, ...]:
+    if text == "all":
+        return tuple(TARGETS)
+    if text not in TARGETS:
+        raise _fault(source, span, f"check-arch is '{text}'; it must be one of {', '.join(TARGETS)}, all")
+    return (text,)
+
+
+def _expectation(match: re.Match[str], source: Source, span: Span) -> Expectation:
+    text = match["wanted"]
+    tolerances = {"rtol": 0.0, "atol": 0.0}
+    while match["how"] == "~" and (found := _TOLERANCE.search(text)):
+        try:
+            tolerances[found[1]] = float(found[2])
+        except ValueError:
+            raise _fault(source, span, f"{found[1]} is '{found[2]}'; it must be a number") from None
+        text = text[: found.start()]
+    return Expectation(match["of"], _data(text, source, span), **tolerances, exact=match["how"] == "=", span=span)
+
+
+def _expected(match: re.Match[str], source: Source) -> Expected:
+    line, _ = source.position(match.start())
+    span = Span(*match.span())
+    at = match["at"].strip()
+    if at == "@below":
+        line += 1
+    elif at == "@above":
+        line -= 1
+    elif re.fullmatch(r"@[+-]\d+", at):
+        line += int(at[1:])
+    elif at:
+        raise _fault(source, span, f"'{at}' is no place; it can be @+N, @-N, @above, @below or nothing")
+    return Expected(match["severity"], line, match["text"], span)
+
+
+# --- Data
+
+
+def _data(text: str, source: Source, span: Span) -> Any:
+    """Nested lists of exact numbers, a fill, or a file."""
+    call = _CALL.fullmatch(text)
+    try:
+        if call is not None:
+            return _called(call[1], [a.strip() for a in (call[2] or "").split(",") if a.strip()])
+        tokens = [m[1] for m in _TOKEN.finditer(text)]
+        value, rest = _nested(tokens)
+        if rest:
+            raise ValueError(f"'{rest[0]}' is too much")
+    except (ValueError, IndexError) as error:
+        reason = str(error) if isinstance(error, ValueError) else "it stops in the middle"
+        raise _fault(source, span, f"'{text}' is no data: {reason}") from None
+    return value
+
+
+def _called(name: str, arguments: list[str]) -> Any:
+    from ptoasm.interpreter.data import Fill
+
+    if name == "file":
+        (path,) = arguments
+        return File(path.strip("\"'"))
+    if name == "full":
+        value, *rest = arguments
+        return Fill("full", number(value), count=int(rest[0]) if rest else None)
+    if name == "random":
+        numbers = [int(a) for a in arguments]
+        if len(numbers) > 1:
+            return Fill("random", count=numbers[0], seed=numbers[1])
+        return Fill("random", seed=numbers[0] if numbers else None)
+    return Fill(name, count=int(arguments[0]) if arguments else None)
+
+
+def _nested(tokens: list[str]) -> tuple[Any, list[str]]:
+    first, *rest = tokens
+    if first != "[":
+        return number(first), rest
+    items: list[Any] = []
+    while rest[0] != "]":
+        if items:
+            if rest[0] != ",":
+                raise ValueError(f"',' expected before '{rest[0]}'")
+            rest = rest[1:]
+        value, rest = _nested(rest)
+        items.append(value)
+    return items, rest[1:]
+
+
+def number(text: str) -> int | float | Fraction:
+    """The number that a text writes, exactly: nothing is rounded before the element type is known."""
+    if re.fullmatch(r"[-+]?\d+", text):
+        return int(text)
+    if re.fullmatch(r"[-+]?0x[0-9A-Fa-f]+", text):
+        return int(text, 16)
+    value = float(text)
+    return value if value == 0 or value != value or value in (float("inf"), float("-inf")) else Fraction(text)
+
+
+# --- Checking
+
+
+class Outcome(NamedTuple):
+    """What checking a program on a target found wrong; empty where all expectations hold."""
+
+    program: Program
+    arch: str
+    failures: list[Diagnostic]
+
+
+def check(program: Program, arch: str | None = None) -> Iterator[Outcome]:
+    """Checks a program on the targets that its comments name, else on ``arch``, else on its own."""
+    from ptoasm.verifier import choose_target
+
+    try:
+        wanted = directives(program)
+    except PtoError as error:
+        yield Outcome(program, arch or "", error.diagnostics)
+        return
+    module = program.parse()
+    for name in wanted.arches or (choose_target(module, arch).name,):
+        yield Outcome(program, name, _check(program, module, wanted, name, bool(wanted.arches or arch)))
+
+
+def _check(program: Program, module: Module, wanted: Directives, arch: str, named: bool) -> list[Diagnostic]:
+    from ptoasm.verifier import verify
+
+    found = verify(module, arch if named else None)
+    outputs: dict[str, Any] | None = None
+    if not has_errors(found) and any(f.body is not None for f in module.functions):
+        found, outputs = _run(program, module, wanted, arch if named else None)
+    failures = _diagnostics_differ(module, found, wanted.expected)
+    if outputs is not None:
+        failures += [d for e in wanted.expectations for d in _values_differ(module.source, outputs, e)]
+    elif wanted.expectations and not has_errors(failures) and not has_errors(found):
+        failures.append(_failure(module.source, wanted.expectations[0].span, "the program has nothing to run"))
+    return failures
+
+
+def _run(
+    program: Program, module: Module, wanted: Directives, arch: str | None
+) -> tuple[list[Diagnostic], dict[str, Any] | None]:
+    from ptoasm.interpreter.run import run
+
+    try:
+        inputs = {n: _beside(program.filename, d) for n, d in wanted.inputs.items()}
+        names = [e.name for e in wanted.expectations]
+        result = run(module, inputs, arch=arch, fill_missing=True, keep=names)
+    except PtoError as error:
+        return error.diagnostics, None
+    return result.diagnostics, result.outputs
+
+
+def _beside(filename: str, data: Any) -> Any:
+    """The data itself, or what is in a file that lies beside the program."""
+    if not isinstance(data, File):
+        return data
+    from ptoasm.interpreter.files import read_data
+
+    return read_data(os.path.join(os.path.dirname(filename), data.path))
+
+
+def _failure(source: Source, span: Span, message: str, *notes: Note) -> Diagnostic:
+    return Diagnostic("error", "CHECK-01", message, source, span, notes)
+
+
+def _diagnostics_differ(module: Module, found: list[Diagnostic], expected: list[Expected]) -> list[Diagnostic]:
+    """Unexpected errors and warnings as they are, and a failure for each expectation that nothing meets."""
+    lines = _Lines(module)
+    unmet = list(expected)
+    failures = []
+    for diagnostic in found:
+        first, last = lines.of(diagnostic)
+        text = headline(diagnostic)
+        met = [e for e in expected if e.severity == diagnostic.severity and first <= e.line <= last and e.text in text]
+        unmet = [e for e in unmet if e not in met]
+        if not met and diagnostic.severity != "remark":
+            failures.append(diagnostic)
+    for one in unmet:
+        failures.append(
+            _failure(module.source, one.span, f"no {one.severity} with '{one.text}' was found on line {one.line}")
+        )
+    return failures
+
+
+class _Lines:
+    """Which lines a diagnostic's operation takes."""
+
+    def __init__(self, module: Module) -> None:
+        self.source = module.source
+        spans = [(op.start, op.end) for function in module.functions for op in function.walk()]
+        spans += [(f.start, f.end) for f in module.functions if not f.flat]
+        if module.wrapped:
+            spans.append(tuple(module.span))
+        self.spans = sorted(spans)
+
+    def of(self, diagnostic: Diagnostic) -> tuple[int, int]:
+        """The first and the last line; a diagnostic without a place is on the first line."""
+        if diagnostic.span is None:
+            return self.source.first_line, self.source.first_line
+        start, end = diagnostic.span
+        at = bisect_right(self.spans, (start, len(self.source.text) + 1)) - 1
+        if at >= 0 and self.spans[at][0] <= start < self.spans[at][1]:
+            start, end = self.spans[at]
+        return self.source.position(start)[0], self.source.position(max(start, end - 1))[0]
+
+
+def _values_differ(source: Source, outputs: dict[str, Any], wanted: Expectation) -> list[Diagnostic]:
+    from ptoasm.interpreter.expect import differences
+
+    if wanted.name not in outputs:
+        near = did_you_mean(wanted.name, outputs)
+        hint = f"; did you mean '%{near}'?" if near else f"; there are {', '.join(f'%{n}' for n in outputs) or 'none'}"
+        return [_failure(source, wanted.span, f"the program has no output '%{wanted.name}'{hint}")]
+    report = differences(
+        outputs[wanted.name], wanted.data, wanted.name, exact=wanted.exact, rtol=wanted.rtol, atol=wanted.atol
+    )
+    return [] if report is None else [_failure(source, wanted.span, report[0], *map(Note, report[1:]))]

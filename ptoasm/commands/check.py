@@ -1,0 +1,44 @@
+"""``ptoasm check``"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from ptoasm.commands.common import arch_option, show
+
+
+@click.command("check")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@arch_option()
+def command(files: tuple[str, ...], arch: str | None) -> None:
+    """Run the expectations written in the comments of files (or of every .pto file below a folder).
+
+    For example: ptoasm check samples/tcolsum_sync.pto
+    """
+    from ptoasm.check import check
+    from ptoasm.diagnostics import PtoError
+    from ptoasm.programs import expand, read_programs
+
+    wrong = 0
+    try:
+        for file in expand(files):
+            programs = read_programs(file)
+            outcomes = [outcome for program in programs for outcome in check(program, arch)]
+            bad = [outcome for outcome in outcomes if outcome.failures]
+            for outcome in bad:
+                part = f" program {outcome.program.part}" if outcome.program.part else ""
+                click.echo(f"{file}:{part} fails on {outcome.arch}", err=True)
+                show(outcome.failures)
+            wrong += len(bad)
+            verdict = f"{len(bad)} of {len(outcomes)} checks failed" if bad else f"{len(outcomes)} checks passed"
+            click.echo(f"{file}: {_count(len(programs), 'program')}, {verdict}")
+    except PtoError as error:
+        show(error.diagnostics)
+        wrong += 1
+    sys.exit(1 if wrong else 0)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
