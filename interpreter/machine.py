@@ -363,6 +363,7 @@ class Machine:
             return
         inputs, scalars, specs = self._inputs(op, definition, instance, refs)
         outputs = [(refs[n], *extent) for n, extent in extents.items()]
+        named = dict(zip(op.shape.output_names, op.outputs, strict=False))
         out_specs = []
         for ref, rows, cols in outputs:
             dtype = dtype_of(ref.type.element)
@@ -379,9 +380,9 @@ class Machine:
         for region in scratch:
             region[...] = FILL_BYTE
         self._mark_scratch(definition, instance, refs)
-        for (ref, rows, cols), (view, writers), result in zip(outputs, views, results, strict=True):
+        for name, (ref, rows, cols), (view, writers), result in zip(extents, outputs, views, results, strict=True):
             view[...] = result
-            self.event(Write(ref.value, rows, cols, writers))
+            self.event(Write(named[name], rows, cols, writers))
             self.instruction_writes.add(ref.value)
         self._remark_nan(op, definition, inputs)
         if self.on_step is not None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ptoasm.diagnostics import Diagnostic, Note, in_source_order
-from ptoasm.dialect.base import UNUSED, Instance, Instruction, Rule, Scalar, Tile
+from ptoasm.dialect.base import UNUSED, Instance, Instruction, Rule, Scalar, Tile, count
 from ptoasm.dialect.common import (
     ADDRESS_RULES,
     ARCH,
@@ -111,11 +111,11 @@ def _wrong_operands(shape: Shape, definition: Instruction) -> Iterable[tuple[str
         *zip(definition.inputs, shape.input_types, strict=False),
         *((o, t) for o, t in zip(_outputs(shape, definition), shape.output_types, strict=False)),
     ):
-        if type_ is None:
+        if type_ is None or operand.other:
             continue
         if operand.scalar and not isinstance(type_, ElementType):
             yield operand.name, f"{operand.name} has type {type_}; it must be a scalar"
-        elif not operand.scalar and not isinstance(type_, TileType) and operand.name not in ("view",):
+        elif not operand.scalar and not isinstance(type_, TileType):
             yield operand.name, f"{operand.name} has type {type_}; it must be a tile"
 
 
@@ -343,6 +343,9 @@ class Verifier:
         if op.shape.name == "arith.constant":
             self._constant(op)
             return
+        if op.shape.name in ("return", "func.return"):
+            self._return(op)
+            return
         bound = addresses.bind(op)
         if bound is None:
             return
@@ -364,6 +367,23 @@ class Verifier:
                 self._report_on(op, rule.id, rule.severity, rule.message(subject), span, _notes(rule, subject))
             elif answer is None:
                 self.open.append((rule, op))
+
+    def _return(self, op: Operation) -> None:
+        """What a function returns has the types that its header says."""
+        function = op.block.function
+        if function.flat or op.block.parent is not None:
+            return
+        wanted = function.result_types
+        if len(op.inputs) != len(wanted):
+            message = (
+                f"it returns {count(len(op.inputs), 'value')}; '@{function.name}' has {count(len(wanted), 'result')}"
+            )
+            self._report_on(op, "TYPE-05", "error", message, self.places.name(op), ())
+            return
+        for at, (value, type_) in enumerate(zip(op.inputs, wanted, strict=True)):
+            if isinstance(value, Value) and value.type is not None and value.type is not type_:
+                message = f"'%{value.name}' has type {value.type}; '@{function.name}' returns {type_} here"
+                self._report_on(op, "TYPE-05", "error", message, self.places.nth(op, at), ())
 
     def _constant(self, op: Operation) -> None:
         value, type_ = op.inputs[0], op.shape.output_types[0] if op.shape.output_types else None
