@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-_FORMATS = {"float16": (11, -14, 15), "bfloat16": (8, -126, 127), "float32": (24, -126, 127)}
+FORMATS = {"float16": (11, -14, 15), "bfloat16": (8, -126, 127), "float32": (24, -126, 127)}
 """Bits of the significand with the hidden one, exponents of the smallest and of the largest normal number."""
 
 
@@ -23,7 +23,7 @@ def nearest(value: Any, dtype: np.dtype[Any]) -> Any:
     exact = _exact(value)
     if exact is None:
         return dtype.type(float(value))
-    precision, smallest, largest = _FORMATS[dtype.name]
+    precision, smallest, largest = FORMATS[dtype.name]
     rounded = _round(exact, precision, smallest)
     limit = Fraction(2) ** (largest + 1) - Fraction(2) ** (largest + 1 - precision)
     if abs(rounded) > limit:

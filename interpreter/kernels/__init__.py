@@ -24,6 +24,8 @@ class Spec(NamedTuple):
     dtype: np.dtype[Any]
     rows: int
     cols: int
+    col_major: bool = False
+    """Whether a column is contiguous in memory, and not a row."""
 
 
 class Call(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ptoasm.interpreter.conversion import to_odd
 from ptoasm.interpreter.kernels import Array, Call, Kernel
 
 MAX_LENGTH = 1 << 24
@@ -18,7 +19,7 @@ MAX_LENGTH = 1 << 24
 
 def plan(call: Call) -> Kernel:
     """The kernel for one sequence of C elements: (S) -> (sequence,), shape (1, C); S has its type."""
-    dtype, _, cols = call.outputs[0]
+    dtype, cols = call.outputs[0].dtype, call.outputs[0].cols
     if cols > MAX_LENGTH:
         raise ValueError(f"tci writes at most {MAX_LENGTH} elements; got {cols}")
     wide = _step_type(dtype)
@@ -63,9 +64,4 @@ def _bfloat(steps: Array, dtype: np.dtype[Any], start: Any) -> tuple[Array]:
     total = steps + wide
     part = total - wide
     error = (wide - (total - part)) + (steps - part)  # TwoSum: total + error is the exact sum
-    bits = total.view(np.int32)
-    inexact = np.isfinite(error) & (error != 0) & (bits & 1 == 0)
-    # A neighbour away from zero is one more in bits, towards zero one less; total is not 0 where error is
-    # not.
-    bits += np.where((error > 0) == (total > 0), np.int32(1), np.int32(-1)) * inexact
-    return (total.astype(dtype),)
+    return (to_odd(total, error).astype(dtype),)

@@ -15,7 +15,7 @@ from ptoasm.dialect.host import SYNTAX
 if TYPE_CHECKING:
     from ptoasm.dialect.base import Instruction
 
-FAMILIES: tuple[str, ...] = ()
+FAMILIES: tuple[str, ...] = ("relatives",)
 """Files that declare several instructions."""
 PAGES = ("tcolargmin", "tci", "tcolsum")
 """The instructions whose pages are normative here."""

@@ -7,6 +7,7 @@ that only a run knows). The verifier asks it about the text, the machine asks th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from typing import Any, NamedTuple
 
 from ptoasm.regions import Region
@@ -23,11 +24,15 @@ UNUSED = (0, 0)
 
 
 class Operand(NamedTuple):
-    """An operand or result. ``scalar`` is False for a tile, ``optional`` for one that the forms may leave out."""
+    """An operand or result: a tile, a ``scalar``, or with ``other`` a tile, a scalar or a view of global memory.
+
+    ``optional`` is one that the forms may leave out.
+    """
 
     name: str
     scalar: bool = False
     optional: bool = False
+    other: bool = False
 
 
 class Tile(NamedTuple):
@@ -213,6 +218,12 @@ class Instruction:
         self.scratch_type = scratch_type
         self.written = written or whole_valid_region
         self.checked = bool(rules)
+
+    def renamed(self, name: str) -> Instruction:
+        """An instruction that differs only in its name and in what it computes."""
+        made = copy(self)
+        made.name = name
+        return made
 
 
 def whole_valid_region(instance: Instance, name: str) -> tuple[int | None, int | None]:

@@ -59,7 +59,7 @@ def run(name: str, call: Call, *inputs: Any) -> tuple[Array, ...]:
     for value, kept in zip(inputs, before, strict=True):
         assert value.tobytes() == kept.tobytes()
         assert not any(np.shares_memory(value, output) for output in outputs)
-    assert [(o.dtype, *o.shape) for o in outputs] == [tuple(spec) for spec in call.outputs]
+    assert [(o.dtype, *o.shape) for o in outputs] == [tuple(spec[:3]) for spec in call.outputs]
     return outputs
 
 
