@@ -134,6 +134,11 @@ class Builder:
         self.lenient = True
         self._open: list[tuple[str, Span, Any]] = []
         self._defined: list[str] = []
+        self._first: dict[Value, Operation] = {}
+        self._typed: dict[Value, Operation] = {}
+        self._only_bound: set[Value] = set()
+        self._missing: dict[Value, int] = {}
+        self._gone: dict[str, Value] = {}
 
     # --- Diagnostics -------------------------------------------------------------------------------
 
@@ -153,9 +158,8 @@ class Builder:
         inputs: list[Value | Literal] = []
         block = self.block
         op = Operation(shape, inputs, [], block, start, end)
-        at = 0
         types = shape.input_types
-        for is_name, hole in template.inputs:
+        for at, (is_name, hole) in enumerate(template.inputs):
             text = holes[hole] if hole.__class__ is int else hole
             if is_name:
                 type_ = types[at]
@@ -167,13 +171,11 @@ class Builder:
                 inputs.append(value)
             else:
                 inputs.append(Literal(text))
-            at += 1
         outputs = op.outputs
         types = shape.output_types
         destinations = shape.form == DPS
         nested = block.parent is not None
-        at = 0
-        for hole in template.outputs:
+        for at, hole in enumerate(template.outputs):
             text = holes[hole] if hole.__class__ is int else hole
             type_ = types[at]
             if destinations:
@@ -183,14 +185,15 @@ class Builder:
                 elif value.type is not type_ and type_ is not None:
                     self._settle(value, type_, op, len(inputs) + at)
             elif text in names:
-                value = self._redefined(text, type_, op, at)
+                value = self._redefined(text, type_, op, self._result_place(op, at))
             else:
                 value = names[text] = Value(text, type_, op)
                 if nested:
                     self._defined.append(text)
             outputs.append(value)
-            at += 1
         block.operations.append(op)
+        if self._only_bound and shape.name != _TASSIGN:
+            self._only_bound.difference_update(inputs, outputs)  # type: ignore[arg-type]
         return op
 
     def define_results(self, statement: Statement, op: Operation) -> None:
@@ -198,8 +201,9 @@ class Builder:
         text = self.source.text[op.start : op.end]
         for name, span in result_names(statement.results, text, op.start):
             if name in self.names:
-                self.report("NAME-02", f"'%{name}' is defined twice", span, *self._definition_note(self.names[name]))
-            value = self.names[name] = Value(name, None, op)
+                value = self.names[name] = self._redefined(name, None, op, span)
+            else:
+                value = self.names[name] = Value(name, None, op)
             self._defined.append(name)
             op.outputs.append(value)
 
@@ -208,43 +212,68 @@ class Builder:
         root = self.block.function.body
         assert root is not None
         value = self.names[name] = Value(name, type_, root)
-        binds = op.shape.name == "pto.tassign" and at == 0
+        self._first[value] = op
+        binds = op.shape.name == _TASSIGN and at == 0
+        if type_ is not None:
+            self._typed[value] = op
+            if binds:
+                self._only_bound.add(value)
         if self.lenient or binds:
             root.free.append(value)
         else:
-            near = did_you_mean(name, self.names.keys() - {name})
-            hint = f"; did you mean '%{near}'?" if near else ""
-            self.report("NAME-01", f"'%{name}' is not defined{hint}", self._place(op, at))
+            self._missing[value] = len(self.module.diagnostics)
+            self._report_undefined(value, self._place(op, at))
         return value
 
-    def _redefined(self, name: str, type_: Type | None, op: Operation, at: int) -> Value:
+    def _report_undefined(self, value: Value, span: Span) -> None:
+        """Says that a name is not defined, and what may have been meant."""
+        gone = self._gone.get(value.name)
+        if gone is not None:
+            note = self._definition_note(gone)
+            self.report(
+                "NAME-01", f"'%{value.name}' is not defined here, outside of the region that defines it", span, *note
+            )
+            return
+        near = None
+        if len(self._missing) <= _MOST_GUESSES:
+            near = did_you_mean(value.name, self.names.keys() - {value.name})
+        hint = f"; did you mean '%{near}'?" if near else ""
+        self.report("NAME-01", f"'%{value.name}' is not defined{hint}", span)
+
+    def _redefined(self, name: str, type_: Type | None, op: Operation, span: Span) -> Value:
+        """The value of a name that this operation defines, although it was met before."""
         value = self.names[name]
-        if isinstance(value.owner, Block) and value in value.owner.free:
-            if value.type is None or all(user.shape.name == "pto.tassign" for user in _users(value)):
-                value.owner.free.remove(value)
-                value.owner = op
-                value.type = type_
-                return value
-            first = next(_users(value))
-            self.report(
-                "NAME-03",
-                f"'%{name}' is used before this statement defines it",
-                self._result_place(op, at),
-                Note("it is used here", self.source, self._name_span(first, value)),
-            )
-        else:
-            self.report(
-                "NAME-02",
-                f"'%{name}' is defined twice",
-                self._result_place(op, at),
-                *self._definition_note(value),
-            )
-        return Value(name, type_, op)
+        first = self._first.get(value)
+        if first is None or not isinstance(value.owner, Block):
+            self.report("NAME-02", f"'%{name}' is defined twice", span, *self._definition_note(value))
+            return self._again(name, type_, op)
+        if value in self._missing:
+            at = self._missing.pop(value)
+            note = Note("it is defined here", self.source, span)
+            message = f"'%{name}' is used before it is defined"
+            found = self.module.diagnostics[at]
+            self.module.diagnostics[at] = found._replace(code="NAME-03", message=message, notes=(note,))
+        elif value.type is not None and value not in self._only_bound:
+            user = self._typed.get(value, first)
+            note = Note("it is used here", self.source, self._name_span(user, value))
+            self.report("NAME-03", f"'%{name}' is used before this statement defines it", span, note)
+            return self._again(name, type_, op)
+        value.owner = op
+        value.type = type_
+        return value
+
+    def _again(self, name: str, type_: Type | None, op: Operation) -> Value:
+        """A second value with a name: what follows means this one, so that one fault does not bring others."""
+        value = self.names[name] = Value(name, type_, op)
+        return value
 
     def _settle(self, value: Value, type_: Type, op: Operation, at: int) -> None:
         """A value gets its type from its first use; a later use must agree."""
         if value.type is None:
             value.type = type_
+            self._typed[value] = op
+            if op.shape.name == _TASSIGN and self._first.get(value) is not None:
+                self._only_bound.add(value)
             return
         self.report(
             "TYPE-01",
@@ -279,7 +308,7 @@ class Builder:
         return op.span
 
     def _definition_note(self, value: Value) -> tuple[Note, ...]:
-        return definition_note(value, self.layout)
+        return definition_note(value, self.layout, self._first.get(value))
 
     # --- Shapes ------------------------------------------------------------------------------------
 
@@ -373,7 +402,9 @@ class Builder:
         if kind == "func_header":
             self.check_bound()
         for name in self._defined:
-            self.names.pop(name, None)
+            gone = self.names.pop(name, None)
+            if gone is not None:
+                self._gone[name] = gone
         parent = self.block.parent
         if block is not self.block and parent is not None and statement.opens:
             self._open.append((kind, header, (block, defined, lenient, names, hidden)))
@@ -399,6 +430,7 @@ class Builder:
         self.block = function.body
         self.lenient = False
         self.names = {}
+        self._gone = {}
         self._defined = []
 
     def enter_broken(self, span: Span) -> None:
@@ -409,15 +441,15 @@ class Builder:
         self.block, self.lenient, self.names, self._defined = function.body, True, {}, []
 
     def check_bound(self) -> None:
-        """Names that only a ``tassign`` mentions are not defined at all."""
+        """Forgets names that got a definition after all; those that only a ``tassign`` mentions have none at all."""
         body = self.block.function.body
-        for value in list(body.free if body is not None else ()):
-            first = next(_users(value), None)
-            bound_only = first is not None and first.shape.name == "pto.tassign"
-            if first is not None and bound_only and (value.type is None or not self.lenient):
-                near = did_you_mean(value.name, self.names.keys() - {value.name})
-                hint = f"; did you mean '%{near}'?" if near else ""
-                self.report("NAME-01", f"'%{value.name}' is not defined{hint}", self._name_span(first, value))
+        if body is None or not body.free:
+            return
+        body.free[:] = [value for value in body.free if value.owner is body]
+        for value in body.free:
+            first = self._first[value]
+            if first.shape.name == _TASSIGN and (value.type is None or not self.lenient):
+                self._report_undefined(value, self._name_span(first, value))
 
     def finish(self, end: int) -> None:
         """The text is over."""
@@ -429,19 +461,17 @@ class Builder:
         self.check_bound()
 
 
+_TASSIGN = "pto.tassign"
+_MOST_GUESSES = 100
+"""Each guess at a mistyped name looks at every name there is: more than these help nobody."""
 _NEXT_REGION = {"branch": "else", "while_loop": "do"}
 """The word before the second region of an operation, by the grammar's rule."""
 
 
-def _users(value: Value) -> Any:
-    """The operations that use a value so far, in order."""
-    for op in value.block.function.walk():
-        if value in op.inputs or (op.shape.form == DPS and value in op.outputs):
-            yield op
-
-
-def definition_note(value: Value, layout: Callable[[int], Statement]) -> tuple[Note, ...]:
-    """A note that points at where a value comes from: its definition, else its first use."""
+def definition_note(
+    value: Value, layout: Callable[[int], Statement], first: Operation | None = None
+) -> tuple[Note, ...]:
+    """A note that points at where a value comes from: its definition, else its first use (``first``, where known)."""
     source = value.block.function.module.source
     op = value.definition
     if op is not None:
@@ -450,23 +480,30 @@ def definition_note(value: Value, layout: Callable[[int], Statement]) -> tuple[N
         at = next((k for k, v in enumerate(op.outputs) if v is value), 0)
         span = names[at][1] if at < len(names) else op.span
         return (Note(f"'%{value.name}' is defined here", source, span),)
-    first = next(_users(value), None)
-    if first is None or not value.block.function.flat:
-        function = value.block.function
-        if function.flat:
-            return ()
-        return (
-            Note(
-                f"'%{value.name}' is an argument of '@{function.name}'",
-                source,
-                Span(function.start, function.end),
-            ),
-        )
+    assert isinstance(value.owner, Block)
+    if value in value.owner.arguments:
+        return (_argument_note(value, value.owner, layout),)
+    if first is None and value.uses:
+        first = value.uses[0][0]
+    if first is None:
+        return ()
     statement = layout(first.start)
     items = statement.inputs + statement.outputs
     at = next((k for k, v in enumerate(first.inputs + first.outputs) if v is value), 0)
     span = Span(*items[at]) if at < len(items) else first.span
     return (Note(f"'%{value.name}' is first used here", source, span),)
+
+
+def _argument_note(value: Value, block: Block, layout: Callable[[int], Statement]) -> Note:
+    """A note that points at an argument in the header of its function or region."""
+    source = block.function.module.source
+    holder = block.function if block.parent is None else block.parent
+    what = f"'@{block.function.name}'" if block.parent is None else f"'{block.parent.shape.name}'"
+    span = Span(holder.start, holder.end)
+    for item in layout(holder.start).arguments:
+        if source.text[item[0] + 1 : item[1]] == value.name:
+            span = Span(*item)
+    return Note(f"'%{value.name}' is an argument of {what}", source, span)
 
 
 # --- What the types of a statement belong to
