@@ -7,6 +7,7 @@ only how fast the text is read.
 
 from __future__ import annotations
 
+import gc
 import re
 
 from lark.exceptions import UnexpectedInput
@@ -58,7 +59,14 @@ def parse(text: str, filename: str = "<string>", first_line: int = 1, *, memo: b
     ``memo=False`` has the grammar read every statement, also those that are written like an earlier one.
     """
     module = Module(Source(text, filename, first_line))
-    _Reader(module, memo).read()
+    # Nothing that a text becomes is garbage before it is whole, so the collector would only look at it in vain.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        _Reader(module, memo).read()
+    finally:
+        if collecting:
+            gc.enable()
     return module
 
 

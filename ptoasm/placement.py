@@ -7,8 +7,9 @@ is live through the whole loop.
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_right, insort
 from collections.abc import Collection
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 from ptoasm.ir import Block, Function, Literal, Operation, Value
@@ -32,8 +33,8 @@ class Life(NamedTuple):
 class Placement:
     """``addresses`` of the tiles that had none, in bytes; ``unplaced`` are those that do not fit.
 
-    ``reuses`` is whether tiles share memory one after another. ``first_use`` is the first operation that names a tile, ``lives`` all tiles in order of their first use, those with
-    an address of their own too.
+    ``reuses`` is whether tiles share memory one after another. ``first_use`` is the first operation that names a tile,
+    ``lives`` all tiles in order of their first use, those with an address of their own too.
     """
 
     __slots__ = ("addresses", "crowd", "first_use", "lives", "reuses", "ub_size", "unplaced")
@@ -86,67 +87,108 @@ def _lives(
     function: Function, placement: Placement, keep: Collection[Value]
 ) -> tuple[list[Life], dict[Value, list[int | None]]]:
     """When each tile is live, and the addresses that the program binds tiles to."""
-    first: dict[Value, int] = {}
-    last: dict[Value, int] = {}
-    bound: dict[Value, list[int | None]] = {}
-    count = 0
-
-    def visit(block: Block) -> None:
-        nonlocal count
-        for op in block.operations:
-            count += 1
-            here = count
-            if op.regions:
-                inside = set(_visit_regions(op))
-                for value in inside:
-                    if value in first and first[value] <= here:
-                        last[value] = count
-            address = _bound_address(op)
-            if address is not None:
-                _bind(bound, first, root(address[0]), address[1])
-            for value in (*op.inputs, *op.outputs):
-                if value.__class__ is Value and isinstance(value.type, TileType):  # type: ignore[union-attr]
-                    tile = root(value)  # type: ignore[arg-type]
-                    if tile not in first:
-                        first[tile] = here
-                        placement.first_use[tile] = op
-                    last[tile] = max(count, last.get(tile, 0))
-
-    def _visit_regions(op: Operation) -> set[Value]:
-        before = dict.fromkeys(first)
-        for region in op.regions:
-            visit(region)
-        used = set()
-        for inner in (o for region in op.regions for o in region.walk()):
-            for value in (*inner.inputs, *inner.outputs):
-                if isinstance(value, Value) and isinstance(value.type, TileType):
-                    tile = root(value)
-                    if tile in before or not _inside(tile, op):
-                        first[tile] = min(first.get(tile, count), count if tile not in before else first[tile])
-                        used.add(tile)
-        return used
-
+    uses = _Uses(placement.first_use)
     if function.body is not None:
-        visit(function.body)
+        uses.visit(function.body)
+    uses.extend_over_regions()
+    first, last = uses.first, uses.last
     for value in keep:
         if root(value) in last:
-            last[root(value)] = count + 1
+            last[root(value)] = uses.count + 1
     lives = [
         Life(value, value.type.size, at, last[value])
         for value, at in first.items()
         if isinstance(value.type, TileType) and value.type.loc == "vec" and value.type.rows > 0 and value.type.cols > 0
     ]
-    return sorted(lives, key=lambda one: one.first), bound
+    return sorted(lives, key=lambda one: one.first), uses.bound
 
 
-def _inside(value: Value, op: Operation) -> bool:
-    """Whether a value is defined within an operation's regions."""
-    block: Block | None = value.block
-    while block is not None and block.parent is not None:
-        if block.parent is op:
-            return True
-        block = block.parent.block
-    return False
+class _Uses:
+    """The first and the last statement, by number, that names each tile, and the addresses that tiles are bound to."""
+
+    def __init__(self, first_use: dict[Value, Operation]) -> None:
+        self.first: dict[Value, int] = {}
+        self.last: dict[Value, int] = {}
+        self.bound: dict[Value, list[int | None]] = {}
+        self.first_use = first_use
+        self.count = 0
+        self._extents: dict[Operation, tuple[int, int]] = {}
+        self._through: set[tuple[Value, Operation]] = set()
+        self._joined: dict[Operation, tuple[Value, ...]] = {}
+
+    def visit(self, block: Block) -> None:
+        """Takes note of a block's operations and those of their regions."""
+        for op in block.operations:
+            self.count = here = self.count + 1
+            address = _bound_address(op)
+            if address is not None:
+                _bind(self.bound, self.first, root(address[0]), address[1])
+            for value in (*op.inputs, *op.outputs):
+                if value.__class__ is Value and isinstance(value.type, TileType):
+                    self._use(root(value), here, op)
+            if op.regions:
+                for region in op.regions:
+                    self.visit(region)
+                self._extents[op] = here, self.count
+
+    def _use(self, tile: Value, here: int, op: Operation) -> None:
+        owner = tile.owner
+        if isinstance(owner, Operation):
+            joined = owner.regions or owner.shape.name == "arith.select"
+        else:
+            joined = owner.parent is not None
+        if joined:
+            for one in self._origins(tile):
+                self._note(one, here, op)
+        else:
+            self._note(tile, here, op)
+
+    def _note(self, tile: Value, here: int, op: Operation) -> None:
+        if tile not in self.first:
+            self.first[tile] = here
+            self.first_use[tile] = op
+        self.last[tile] = here
+        if op.block.parent is not None:
+            holder = _outermost(op, tile.block)
+            if holder is not None:
+                self._through.add((tile, holder))
+
+    def _origins(self, value: Value) -> tuple[Value, ...]:
+        """The tiles that a region's argument or result, or a selected tile, can be: live through all of the region."""
+        op = value.owner if isinstance(value.owner, Operation) else value.owner.parent
+        assert op is not None
+        if op not in self._joined:
+            self._joined[op] = ()
+            origins: dict[Value, None] = {}
+            for inner in (op, *(region.operations[-1] for region in op.regions if region.operations)):
+                for operand in inner.inputs:
+                    if isinstance(operand, Value) and isinstance(operand.type, TileType):
+                        origins |= dict.fromkeys(self._resolved(root(operand)))
+            self._joined[op] = tuple(origins)
+            if op.regions:
+                self._through |= {(tile, op) for tile in origins}
+        return self._joined[op]
+
+    def _resolved(self, tile: Value) -> tuple[Value, ...]:
+        op = tile.owner if isinstance(tile.owner, Operation) else tile.owner.parent
+        joins = op is not None and (op.regions or op.shape.name == "arith.select")
+        return self._origins(tile) if joins else (tile,)
+
+    def extend_over_regions(self) -> None:
+        """What a region uses from outside, or hands on, is live from its beginning to its end."""
+        for tile, op in self._through:
+            start, end = self._extents[op]
+            self.first[tile] = min(self.first.get(tile, start), start)
+            self.last[tile] = max(self.last.get(tile, end), end)
+
+
+def _outermost(op: Operation, home: Block) -> Operation | None:
+    """The operation in ``home`` whose regions hold ``op``; None where ``op`` itself stands in it."""
+    holder, block = None, op.block
+    while block is not home and block.parent is not None:
+        holder = block.parent
+        block = holder.block
+    return holder
 
 
 def _bind(bound: dict[Value, list[int | None]], first: dict[Value, int], value: Value, address: int | None) -> None:
@@ -201,28 +243,58 @@ def _side_by_side(placement: Placement, free: list[Life], taken: list[tuple[int,
 
 
 def _by_life(placement: Placement, free: list[Life], taken: list[tuple[int, int, int, int]]) -> None:
-    """First fit among the tiles that are live at the same time."""
+    """First fit among the tiles that are live at the same time.
+
+    ``active`` holds the blocks of the tiles that are live where the next one begins, in order of their addresses.
+    Blocks at addresses of the program's own that come alive later are waited for in ``later``.
+    """
     placement.reuses = True
-    active: list[tuple[int, int, int, Life | None]] = []
-    fixed = sorted(taken, key=lambda one: one[2])
-    for life in free:
-        active = [one for one in active if one[2] >= life.first]
-        blocks = [(start, end) for start, end, _, _ in active]
-        blocks += [(start, end) for start, end, first, last in fixed if first <= life.last and last >= life.first]
-        at = _first_gap(sorted(blocks), _aligned(life.size), placement.ub_size)
+    active: list[tuple[int, int, int, int]] = []
+    ends: list[int] = []
+    coming = sorted(((first, start, end, last) for start, end, first, last in taken), reverse=True)
+    fixed = _Fixed(taken)
+    for number, life in enumerate(free):
+        while coming and coming[-1][0] <= life.first:
+            _, start, end, last = coming.pop()
+            insort(active, (start, end, last, -1))
+            heappush(ends, last)
+        if ends and ends[0] < life.first:
+            active = [one for one in active if one[2] >= life.first]
+            while ends and ends[0] < life.first:
+                heappop(ends)
+        size = _aligned(life.size)
+        at = _first_gap(active, fixed.until(life.first, life.last), size, placement.ub_size)
         if at is None:
             placement.unplaced.append(life.value)
             if len(placement.unplaced) == 1:
-                placement.crowd = [one for _, _, _, one in active if one is not None]
+                placement.crowd = [free[one[3]] for one in active if one[3] >= 0]
             continue
         placement.addresses[life.value] = at
-        insort(active, (at, at + _aligned(life.size), life.last, life), key=lambda one: one[0])
+        insort(active, (at, at + size, life.last, number))
+        heappush(ends, life.last)
 
 
-def _first_gap(blocks: list[tuple[int, int]], size: int, ub_size: int) -> int | None:
+class _Fixed:
+    """The blocks at addresses of the program's own, by the statement at which they come alive."""
+
+    def __init__(self, taken: list[tuple[int, int, int, int]]) -> None:
+        self.blocks = sorted(taken, key=lambda one: one[2])
+        self.firsts = [one[2] for one in self.blocks]
+
+    def until(self, first: int, last: int) -> list[tuple[int, int, int, int]]:
+        """Those that come alive after ``first`` and not after ``last``."""
+        if not self.blocks:
+            return []
+        return self.blocks[bisect_right(self.firsts, first) : bisect_right(self.firsts, last)]
+
+
+def _first_gap(
+    active: list[tuple[int, int, int, int]], coming: list[tuple[int, int, int, int]], size: int, ub_size: int
+) -> int | None:
     at = 0
-    for start, end in blocks:
+    for start, end, *_ in sorted([*active, *coming]) if coming else active:
         if start - at >= size:
             break
-        at = max(at, _aligned(end))
+        if end > at:
+            at = _aligned(end)
     return at if at + size <= ub_size else None

@@ -32,7 +32,7 @@ _TILE = re.compile(r"pto\.(tile|tile_buf)\s*(?=<)")
 _POINTER = re.compile(r"(?:pto\.ptr\s*)?<\s*(\w+)\s*(?:,\s*([^<>]*?)\s*)?>")
 """``pto.ptr<f32>``, ``pto.ptr<f32, gm>``, and what is left of them where only a pointer can stand: ``<f32, gm>``."""
 _VIEW = re.compile(r"pto\.(tensor_view|partition_tensor_view)\s*<\s*((?:(?:\d+|\?)\s*x\s*)+)(\w+)\s*>")
-_NUMBERS = re.compile(r"(?<![\w.?-])-?\d+(?:x\d+)*")
+_NUMBERS = re.compile(r"(\b\d+(?:x\d+)*)")
 
 _KEYS = {
     "loc": "loc",
@@ -109,7 +109,7 @@ class _Template:
         return TileType.from_fields(tuple(fields))
 
 
-_templates: dict[str, dict[tuple[str, ...], _Template]] = {}
+_templates: dict[tuple[str, ...], dict[tuple[str, ...], _Template]] = {}
 """By the text without its numbers, then by those numbers that decide more than an extent (``pad=1``)."""
 _types: dict[str, Type] = {}
 
@@ -147,8 +147,9 @@ _BUILTIN = ("memref", "vector", "tensor", "tuple", "complex")
 
 
 def _read_tile(text: str, head: re.Match[str]) -> TileType:
-    key = _NUMBERS.sub("\0", text)
-    numbers = _NUMBERS.findall(text)
+    parts = _NUMBERS.split(text)
+    key = tuple(parts[::2])
+    numbers = parts[1::2]
     templates = _templates.get(key)
     if templates is not None:
         fixed = next(iter(templates.values())).fixed

@@ -89,20 +89,38 @@ def _judge(shape: Shape, on: Target) -> Verdict:
         if askable and definition.checked:
             verdict.instance = static_instance(shape, definition, on)
             _ask(definition.rules, verdict.instance, verdict)
-            verdict.individual += HAZARD_RULES
     verdict.quiet = not (verdict.broken or verdict.individual or verdict.typed or verdict.bad_types)
     return verdict
 
 
 def _judge_form(shape: Shape, definition: Instruction, verdict: Verdict) -> bool:
-    n_inputs, n_outputs = len(shape.input_types), len(shape.output_types)
-    form = Form(shape, definition, n_inputs, n_outputs)
-    broken = set()
-    for rule in FORM_RULES:
-        if shape.form in rule.forms and not broken.intersection(rule.after) and not rule.holds(form):
-            broken.add(rule.id)
-            verdict.broken.append((rule, form))
-    return not broken & {"FORM-03", "FORM-04"}
+    """Asks the FORM rules, once for all shapes that they cannot tell apart; gives whether the other rules can be asked."""
+    kinds = tuple([getattr(t, "kind", None) for t in (*shape.input_types, *shape.output_types)])
+    key = (
+        definition,
+        shape.form,
+        len(shape.input_types),
+        kinds,
+        shape.type_counts,
+        tuple(shape.attributes.items()),
+        shape.duplicates,
+        shape.keywords.get("results"),
+    )
+    rules = _form_faults.get(key)
+    form = Form(shape, definition, len(shape.input_types), len(shape.output_types))
+    if rules is None:
+        rules = []
+        for rule in FORM_RULES:
+            if shape.form in rule.forms and not {r.id for r in rules}.intersection(rule.after) and not rule.holds(form):
+                rules.append(rule)
+        if len(_form_faults) > 10_000:
+            _form_faults.clear()
+        _form_faults[key] = rules
+    verdict.broken += [(rule, form) for rule in rules]
+    return not any(rule.id in ("FORM-03", "FORM-04") for rule in rules)
+
+
+_form_faults: dict[tuple[Any, ...], list[Rule]] = {}
 
 
 def _wrong_operands(shape: Shape, definition: Instruction) -> Iterable[tuple[str, str]]:
@@ -129,7 +147,7 @@ def tile_faults(type_: TileType) -> list[Rule]:
     if found is None:
         found = []
         for rule in TILE_RULES:
-            if not {r.id for r in found}.intersection(rule.after) and not rule.holds(type_):
+            if not rule.holds(type_) and not {r.id for r in found}.intersection(rule.after):
                 found.append(rule)
         if len(_tile_faults) > 200_000:
             _tile_faults.clear()
@@ -162,6 +180,13 @@ def static_instance(shape: Shape, definition: Instruction, on: Target) -> Instan
 
 
 def _ask(rules: Iterable[Rule], instance: Instance, verdict: Verdict) -> None:
+    agenda, individual = _agenda(instance)
+    for rule in agenda:
+        if not rule.holds(instance):
+            break
+    else:
+        verdict.individual += individual
+        return
     for rule, answer in ask(rules, instance):
         if rule.individual:
             verdict.individual.append(rule)
@@ -169,6 +194,27 @@ def _ask(rules: Iterable[Rule], instance: Instance, verdict: Verdict) -> None:
             verdict.open.append(rule)
         elif not answer:
             verdict.broken.append((rule, instance))
+
+
+def _agenda(instance: Instance) -> tuple[list[Rule], list[Rule]]:
+    """The rules that apply, each behind those that it must wait for, and those that each operation answers."""
+    key = (instance.instruction, instance.form, instance.target, instance.modes, *instance.tiles, *instance.scalars)
+    found = _agendas.get(key)
+    if found is None:
+        rules = [rule for rule in instance.instruction.rules if rule.applies(instance)]
+        individual = [rule for rule in rules if rule.individual]
+        left = {rule.id: rule for rule in rules if not rule.individual}
+        agenda: list[Rule] = []
+        while left:
+            ready = [rule for rule in left.values() if not left.keys() & set(rule.after)]
+            agenda += ready
+            for rule in ready:
+                del left[rule.id]
+        found = _agendas[key] = (agenda, individual)
+    return found
+
+
+_agendas: dict[tuple[Any, ...], tuple[list[Rule], list[Rule]]] = {}
 
 
 def ask(rules: Iterable[Rule], instance: Instance) -> list[tuple[Rule, bool | None]]:
@@ -235,17 +281,22 @@ class Verifier:
         seen: set[Value] = set()
         name = self.target.name
         self._argument_types(function, seen)
+        bound = addresses.bound
         for op in function.walk():
             shape = op.shape
             verdict = shape.verdicts.get(name)
             if verdict is None:
                 verdict = judge(shape, self.target)
             if not verdict.quiet:
-                self._operation(op, verdict, addresses, seen)
+                self._operation(op, verdict, seen)
+            if verdict.instance is not None:
+                values = [*op.inputs, *op.outputs]
+                if bound or len(set(values)) < len(values):
+                    self._overlap(op, verdict.instance, addresses)
+            elif shape.form == HOST or shape.name == "pto.tassign":
+                self._host(op, addresses)
             if verdict.open:
                 self.open += [(rule, op) for rule in verdict.open]
-            if shape.form == HOST or shape.name == "pto.tassign":
-                self._host(op, addresses)
         self._placement(function)
 
     def _argument_types(self, function: Function, seen: set[Value]) -> None:
@@ -257,7 +308,7 @@ class Verifier:
                 span = self.places.argument_type(function, value)
                 self._tile_type(value.type, span, None)
 
-    def _operation(self, op: Operation, verdict: Verdict, addresses: Addresses, seen: set[Value]) -> None:
+    def _operation(self, op: Operation, verdict: Verdict, seen: set[Value]) -> None:
         if verdict.bad_types:
             self._tile_types(op, seen)
         for operand, message in verdict.typed:
@@ -265,15 +316,12 @@ class Verifier:
         for rule, subject in verdict.broken:
             self._broken(op, rule, subject)
         if verdict.individual:
-            self._individual(op, verdict, addresses)
+            instance = verdict.instance
+            assert instance is not None
+            if self._literals(op, instance):
+                self._ask_one(op, verdict.individual, scalar_instance(op, instance))
 
-    def _individual(self, op: Operation, verdict: Verdict, addresses: Addresses) -> None:
-        instance = verdict.instance
-        assert instance is not None
-        literals_fit = self._literals(op, instance)
-        with_values = [rule for rule in verdict.individual if rule not in HAZARD_RULES]
-        if with_values and literals_fit:
-            self._ask_one(op, with_values, scalar_instance(op, instance))
+    def _overlap(self, op: Operation, instance: Instance, addresses: Addresses) -> None:
         regions = addresses.regions(op, instance)
         if regions is not None:
             self._ask_one(op, HAZARD_RULES, with_regions(instance, regions))
