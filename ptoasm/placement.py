@@ -245,13 +245,13 @@ def _side_by_side(placement: Placement, free: list[Life], taken: list[tuple[int,
 def _by_life(placement: Placement, free: list[Life], taken: list[tuple[int, int, int, int]]) -> None:
     """First fit among the tiles that are live at the same time.
 
-    ``active`` holds the blocks of the tiles that are live where the next one begins, in order of their addresses.
+    Blocks begin and end at multiples of 32 bytes. ``active`` holds the blocks of the tiles that are live where the next one begins, in order of their addresses.
     Blocks at addresses of the program's own that come alive later are waited for in ``later``.
     """
     placement.reuses = True
     active: list[tuple[int, int, int, int]] = []
     ends: list[int] = []
-    coming = sorted(((first, start, end, last) for start, end, first, last in taken), reverse=True)
+    coming = sorted(((first, start, _aligned(end), last) for start, end, first, last in taken), reverse=True)
     fixed = _Fixed(taken)
     for number, life in enumerate(free):
         while coming and coming[-1][0] <= life.first:
@@ -278,7 +278,7 @@ class _Fixed:
     """The blocks at addresses of the program's own, by the statement at which they come alive."""
 
     def __init__(self, taken: list[tuple[int, int, int, int]]) -> None:
-        self.blocks = sorted(taken, key=lambda one: one[2])
+        self.blocks = sorted(((s, _aligned(e), f, n) for s, e, f, n in taken), key=lambda one: one[2])
         self.firsts = [one[2] for one in self.blocks]
 
     def until(self, first: int, last: int) -> list[tuple[int, int, int, int]]:
@@ -296,5 +296,5 @@ def _first_gap(
         if start - at >= size:
             break
         if end > at:
-            at = _aligned(end)
+            at = end
     return at if at + size <= ub_size else None

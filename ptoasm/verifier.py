@@ -327,7 +327,8 @@ class Verifier:
             self._ask_one(op, HAZARD_RULES, with_regions(instance, regions))
 
     def _ask_one(self, op: Operation, rules: Iterable[Rule], instance: Instance) -> None:
-        for rule, answer in ask(rules, instance):
+        for rule in rules:
+            answer = rule.holds(instance)
             if answer is None:
                 self.open.append((rule, op))
             elif not answer:
