@@ -549,6 +549,7 @@ def _instruction_shape(
         definition=definition,
         input_names=tuple(o.name for o in definition.inputs[:n_in]),
         output_names=tuple(o.name for o in declared[:n_out]),
+        keywords={"at": True} if statement.kind == "assign_at" else None,
         duplicates=duplicates,
         type_counts=counts,
     )

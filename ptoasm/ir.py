@@ -194,13 +194,18 @@ class Operation:
 
 
 class Block:
-    """Operations in order, with the arguments of their region. ``free`` holds a flat program's undefined names."""
+    """Operations in order, with the arguments of their region. ``free`` holds a flat program's undefined names.
 
-    __slots__ = ("arguments", "free", "function", "label", "operations", "parent")
+    ``start`` and ``end`` are the offsets of the text that begins a second region (``} else {``) and of the ``}``.
+    """
+
+    __slots__ = ("arguments", "end", "free", "function", "label", "operations", "parent", "start")
 
     def __init__(self, function: Function, parent: Operation | None = None) -> None:
         self.function = function
         self.parent = parent
+        self.start = 0
+        self.end = 0
         self.label: str | None = None
         self.arguments: list[Value] = []
         self.free: list[Value] = []
@@ -227,6 +232,7 @@ class Function:
         "flat",
         "module",
         "name",
+        "result_attributes",
         "result_types",
         "start",
         "visibility",
@@ -244,6 +250,7 @@ class Function:
         self.result_types: tuple[Type, ...] = ()
         self.attributes: dict[str, Any] = {}
         self.argument_attributes: list[dict[str, Any]] = []
+        self.result_attributes: list[dict[str, Any]] = []
         self._uses: dict[Value, list[tuple[Operation, int]]] | None = None
 
     @property
@@ -275,16 +282,17 @@ class Module:
     """A program. ``items`` holds its functions and, verbatim, what else stands at the top, in source order.
 
     ``diagnostics`` holds what reading the text found: syntax, names and types. ``wrapped`` is whether the text had a
-    ``module {…}`` around it.
+    ``module {…}`` around it, ``span`` is its header and ``end`` the offset of its ``}``.
     """
 
-    __slots__ = ("attributes", "diagnostics", "functions", "items", "name", "source", "span", "wrapped")
+    __slots__ = ("attributes", "diagnostics", "end", "functions", "items", "name", "source", "span", "wrapped")
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.name = ""
         self.wrapped = False
         self.span = Span(0, 0)
+        self.end = 0
         self.attributes: dict[str, Any] = {}
         self.functions: list[Function] = []
         self.items: list[Function | str] = []
