@@ -121,8 +121,8 @@ class Actions:
         return _items(children[0])
 
     def assign_at(self, children: list[Any]) -> Statement:
-        name, value, _, address, dictionary, _ = children
-        statement = self._common("assign_at", None, name, dictionary)
+        results, name, value, _, address, dictionary, _ = children
+        statement = self._common("assign_at", results, name, dictionary)
         statement.inputs = value.items + address.items
         return statement
 
