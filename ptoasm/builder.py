@@ -35,6 +35,10 @@ HOLE = re.compile(
 _NO_KEY = ()
 
 
+_REMEMBERED = 1 << 13
+"""How many shapes a template keeps at hand; operations keep their own."""
+
+
 class Template:
     """A statement with holes.
 
@@ -319,6 +323,8 @@ class Builder:
         types = [self.read_type(text) for text in texts]
         given = len(statement.input_types or ())
         shape = self._make_shape(template, types[:given], types[given:])
+        if len(template.shapes) > _REMEMBERED:
+            template.shapes.clear()
         template.shapes[template.key(holes)] = shape
         return shape
 

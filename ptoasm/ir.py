@@ -75,6 +75,10 @@ class Value:
         return f"%{self.name}"
 
 
+_EMPTY: dict[str, Any] = {}
+"""Shared by all shapes that have no attributes or keywords; never changed."""
+
+
 class Shape:
     """What operations that are written alike share.
 
@@ -120,10 +124,10 @@ class Shape:
         self.definition = definition
         self.input_types = input_types
         self.output_types = output_types
-        self.attributes = attributes or {}
+        self.attributes = attributes or _EMPTY
         self.input_names = input_names
         self.output_names = output_names
-        self.keywords = keywords or {}
+        self.keywords = keywords or _EMPTY
         self.duplicates = duplicates
         self.type_counts = type_counts
         self.verdicts: dict[Any, Any] = {}

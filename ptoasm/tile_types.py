@@ -112,13 +112,17 @@ class _Template:
 _templates: dict[tuple[str, ...], dict[tuple[str, ...], _Template]] = {}
 """By the text without its numbers, then by those numbers that decide more than an extent (``pad=1``)."""
 _types: dict[str, Type] = {}
+_interned: dict[str, Type] = {}
+"""Types other than tiles, by what they say."""
+_REMEMBERED = 1 << 14
+"""How many texts are kept: the types themselves are interned by what they say."""
 
 
 def read_type(text: str) -> Type:
     """The type that ``text`` (without the leading ``!``) spells. Raises TextFault with offsets into ``text``."""
     found = _types.get(text)
     if found is None:
-        if len(_types) > 200_000:
+        if len(_types) > _REMEMBERED:
             _types.clear()
         found = _types[text] = _read(text)
     return found
@@ -131,15 +135,15 @@ def _read(text: str) -> Type:
     match = _POINTER.fullmatch(text)
     if match is not None:
         element, space = element_type(match[1]), "" if match[2] in (None, "gm") else f", {match[2]}"
-        return _types.setdefault(f"ptr {element}{space}", PointerType(element, f"!pto.ptr<{element}{space}>"))
+        return _interned.setdefault(f"ptr {element}{space}", PointerType(element, f"!pto.ptr<{element}{space}>"))
     match = _VIEW.fullmatch(text)
     if match is not None:
         shape = tuple(None if n.strip() == "?" else int(n) for n in match[2].split("x")[:-1])
         view = ViewType(match[1], shape, element_type(match[3]))
-        return _types.setdefault(f"view {view.text}", view)
+        return _interned.setdefault(f"view {view.text}", view)
     if text.startswith("pto.") or "<" in text or not re.fullmatch(r"[\w]+", text):
         written = f"!{text}" if text[0].isalpha() and not text.startswith(_BUILTIN) else text
-        return _types.setdefault(f"opaque {written}", OpaqueType(written))
+        return _interned.setdefault(f"opaque {written}", OpaqueType(written))
     return element_type(text)
 
 

@@ -30,15 +30,20 @@ from ptoasm.targets import DEFAULT, TARGETS, Target, target
 from ptoasm.types import ElementType, TileType, Type
 
 
+_REMEMBERED = 1 << 14
+"""How many answers are kept; the tables are only there to save time."""
+
+
 class Verdict:
     """What the rules say about a shape on a target.
 
     ``broken`` lists the broken rules with the instance that breaks them, ``open`` those that a run must answer,
-    ``individual`` those that each operation answers. ``instance`` is the shape's instance, None where its form or its
-    types are too wrong to ask. ``bad_types`` says whether a tile type breaks a TILE rule.
+    ``individual`` those that each operation answers. ``askable`` is whether the instruction has rules and its form and
+    types are right enough to ask them; ``instance`` is what they were asked about, kept where anything came of it.
+    ``bad_types`` says whether a tile type breaks a TILE rule, ``quiet`` that there is nothing to report.
     """
 
-    __slots__ = ("bad_types", "broken", "individual", "instance", "open", "quiet", "typed")
+    __slots__ = ("askable", "bad_types", "broken", "individual", "instance", "open", "quiet", "typed")
 
     def __init__(self) -> None:
         self.broken: list[tuple[Rule, Any]] = []
@@ -46,8 +51,14 @@ class Verdict:
         self.individual: list[Rule] = []
         self.instance: Instance | None = None
         self.typed: list[tuple[str, str]] = []
+        self.askable = False
         self.bad_types = False
-        self.quiet = False
+        self.quiet = True
+
+
+_ALL_HOLD = Verdict()
+"""The verdict on every shape of which all rules hold: most shapes of a large program."""
+_ALL_HOLD.askable = True
 
 
 def choose_target(module: Module, arch: str | None) -> Target:
@@ -87,9 +98,12 @@ def _judge(shape: Shape, on: Target) -> Verdict:
         shaped = _judge_form(shape, definition, verdict) if definition.checked else True
         askable = shaped and not verdict.typed and not {"TILE-01", "TILE-02"}.intersection(faults)
         if askable and definition.checked:
+            verdict.askable = True
             verdict.instance = static_instance(shape, definition, on)
             _ask(definition.rules, verdict.instance, verdict)
     verdict.quiet = not (verdict.broken or verdict.individual or verdict.typed or verdict.bad_types)
+    if verdict.quiet and verdict.askable and not verdict.open:
+        return _ALL_HOLD
     return verdict
 
 
@@ -113,7 +127,7 @@ def _judge_form(shape: Shape, definition: Instruction, verdict: Verdict) -> bool
         for rule in FORM_RULES:
             if shape.form in rule.forms and not {r.id for r in rules}.intersection(rule.after) and not rule.holds(form):
                 rules.append(rule)
-        if len(_form_faults) > 10_000:
+        if len(_form_faults) > _REMEMBERED:
             _form_faults.clear()
         _form_faults[key] = rules
     verdict.broken += [(rule, form) for rule in rules]
@@ -149,7 +163,7 @@ def tile_faults(type_: TileType) -> list[Rule]:
         for rule in TILE_RULES:
             if not rule.holds(type_) and not {r.id for r in found}.intersection(rule.after):
                 found.append(rule)
-        if len(_tile_faults) > 200_000:
+        if len(_tile_faults) > _REMEMBERED:
             _tile_faults.clear()
         _tile_faults[type_] = found
     return found
@@ -289,10 +303,10 @@ class Verifier:
                 verdict = judge(shape, self.target)
             if not verdict.quiet:
                 self._operation(op, verdict, seen)
-            if verdict.instance is not None:
+            if verdict.askable:
                 values = [*op.inputs, *op.outputs]
                 if bound or len(set(values)) < len(values):
-                    self._overlap(op, verdict.instance, addresses)
+                    self._overlap(op, addresses)
             elif shape.form == HOST or shape.name == "pto.tassign":
                 self._host(op, addresses)
             if verdict.open:
@@ -321,10 +335,13 @@ class Verifier:
             if self._literals(op, instance):
                 self._ask_one(op, verdict.individual, scalar_instance(op, instance))
 
-    def _overlap(self, op: Operation, instance: Instance, addresses: Addresses) -> None:
-        regions = addresses.regions(op, instance)
-        if regions is not None:
-            self._ask_one(op, HAZARD_RULES, with_regions(instance, regions))
+    def _overlap(self, op: Operation, addresses: Addresses) -> None:
+        definition = op.shape.definition
+        assert definition is not None
+        if addresses.apart(op):
+            return
+        instance = static_instance(op.shape, definition, self.target)
+        self._ask_one(op, HAZARD_RULES, with_regions(instance, addresses.regions(op, instance)))
 
     def _ask_one(self, op: Operation, rules: Iterable[Rule], instance: Instance) -> None:
         for rule in rules:
@@ -573,13 +590,16 @@ class Addresses:
             value = self.same[value]
         return value
 
-    def regions(self, op: Operation, instance: Instance) -> dict[str, Region | None] | None:
-        """Where an operation's tiles lie; None where no two of them can overlap."""
-        values = [
-            self.root(v) for v in (*op.inputs, *op.outputs) if isinstance(v, Value) and isinstance(v.type, TileType)
-        ]
-        if len(set(values)) == len(values) and (not self.bound or sum(v in self.bound for v in values) < 2):
-            return None
+    def apart(self, op: Operation) -> bool:
+        """Whether no two of an operation's tiles can overlap: all are different, and at most one has an address."""
+        bound, same = self.bound, self.same
+        values = [v for v in (*op.inputs, *op.outputs) if v.__class__ is Value]
+        if same:
+            values = [self.root(v) for v in values]  # type: ignore[arg-type]
+        return len(set(values)) == len(values) and sum([v in bound for v in values]) < 2
+
+    def regions(self, op: Operation, instance: Instance) -> dict[str, Region | None]:
+        """Where an operation's tiles lie; those without an address lie apart from everything."""
         apart: dict[Value, int] = {}
         addresses: dict[str, int | None] = {}
         for name, operand in (
