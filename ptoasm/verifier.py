@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ptoasm.diagnostics import Diagnostic, Note, in_source_order
-from ptoasm.dialect.base import UNUSED, Instance, Instruction, Rule, Scalar, Tile, count
+from ptoasm.dialect.base import UNUSED, Instance, Instruction, Rule, Scalar, Tile, count, stated_in
 from ptoasm.dialect.common import (
     ADDRESS_RULES,
     ARCH,
@@ -486,8 +486,8 @@ def broken(places: Places, op: Operation, rule: Rule, subject: Any) -> Diagnosti
     """The diagnostic for a rule that an operation breaks, with the narrowest place and where the value comes from."""
     at, _ = rule.place(subject) if rule.place is not None else (rule.at, rule.parameter)
     definition = op.shape.definition
-    page = f"{definition.page}, " if definition is not None and definition.page and "decision" not in rule.page else ""
-    notes = [Note(f"{page}{rule.page}: {rule.text}"), *places.origin(op, at)]
+    page = stated_in(rule, "" if definition is None else definition.page)
+    notes = [Note(f"{page}: {rule.text}"), *places.origin(op, at)]
     fix = rule.fix(subject) if rule.fix is not None else None
     if fix:
         notes.append(Note(f"help: {fix}"))

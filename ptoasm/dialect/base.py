@@ -166,6 +166,11 @@ class Rule:
         )
 
 
+def stated_in(rule: Rule, page: str) -> str:
+    """The page and section that state a rule; ``page`` is the instruction's, empty for what belongs to none."""
+    return rule.page if not page or rule.page.startswith("decision") else f"{page}, {rule.page}"
+
+
 class Instruction:
     """A tile instruction: what it takes and gives, and its rules.
 
