@@ -224,7 +224,7 @@ def _check(program: Program, module: Module, wanted: Directives, arch: str, name
         found, outputs = _run(program, module, wanted, arch if named else None)
     failures = _diagnostics_differ(module, found, wanted.expected)
     if outputs is not None:
-        failures += [d for e in wanted.expectations for d in _values_differ(module.source, outputs, e)]
+        failures += [d for e in wanted.expectations for d in _values_differ(program, module.source, outputs, e)]
     elif wanted.expectations and not has_errors(failures) and not has_errors(found):
         failures.append(_failure(module.source, wanted.expectations[0].span, "the program has nothing to run"))
     return failures
@@ -298,14 +298,18 @@ class _Lines:
         return self.source.position(start)[0], self.source.position(max(start, end - 1))[0]
 
 
-def _values_differ(source: Source, outputs: dict[str, Any], wanted: Expectation) -> list[Diagnostic]:
+def _values_differ(program: Program, source: Source, outputs: dict[str, Any], wanted: Expectation) -> list[Diagnostic]:
     from ptoasm.interpreter.expect import differences
 
     if wanted.name not in outputs:
         near = did_you_mean(wanted.name, outputs)
         hint = f"; did you mean '%{near}'?" if near else f"; there are {', '.join(f'%{n}' for n in outputs) or 'none'}"
         return [_failure(source, wanted.span, f"the program has no output '%{wanted.name}'{hint}")]
+    try:
+        data = _beside(program.filename, wanted.data)
+    except PtoError as error:
+        return error.diagnostics
     report = differences(
-        outputs[wanted.name], wanted.data, wanted.name, exact=wanted.exact, rtol=wanted.rtol, atol=wanted.atol
+        outputs[wanted.name], data, wanted.name, exact=wanted.exact, rtol=wanted.rtol, atol=wanted.atol
     )
     return [] if report is None else [_failure(source, wanted.span, report[0], *map(Note, report[1:]))]

@@ -1,0 +1,63 @@
+"""``ptoasm fmt``"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from ptoasm.commands.common import show
+
+
+@click.command("fmt")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a file is not in canonical form.")
+@click.option(
+    "--types",
+    type=click.Choice(["compact", "keyed"]),
+    default="compact",
+    show_default=True,
+    help="Spelling of tile types.",
+)
+def command(files: tuple[str, ...], check: bool, types: str) -> None:
+    """Put files into canonical form, comments kept. Standard input (-) is printed, files are rewritten.
+
+    A program that is not the language is left as it is, and its faults are shown.
+
+    For example: ptoasm fmt --check samples/tcolsum_sync.pto
+    """
+    from ptoasm.diagnostics import PtoError
+    from ptoasm.files import write_text
+    from ptoasm.programs import expand, read_text
+
+    status = 0
+    try:
+        for file in expand(files):
+            text = read_text(file)
+            canonical = formatted(text, file, types)
+            if file == "-" and not check:
+                click.echo(canonical, nl=False)
+            elif canonical != text:
+                status = 1 if check else status
+                click.echo(f"{file}: {'not in canonical form' if check else 'rewritten'}")
+                if not check:
+                    write_text(file, canonical)
+    except PtoError as error:
+        show(error.diagnostics)
+        status = 1
+    sys.exit(status)
+
+
+def formatted(text: str, file: str, types: str) -> str:
+    """The canonical print of every program of a file. PtoError where one of them is not the language."""
+    from ptoasm.diagnostics import PtoError, has_errors
+    from ptoasm.printer import print_module
+    from ptoasm.programs import split
+
+    pieces = []
+    for program in split(text, "<stdin>" if file == "-" else file):
+        module = program.parse()
+        if has_errors(module.diagnostics):
+            raise PtoError(module.diagnostics)
+        pieces.append(print_module(module, types=types))
+    return "// -----\n".join(pieces)
