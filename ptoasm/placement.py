@@ -120,7 +120,7 @@ class _Uses:
         """Takes note of a block's operations and those of their regions."""
         for op in block.operations:
             self.count = here = self.count + 1
-            address = _bound_address(op)
+            address = bound_address(op)
             if address is not None:
                 _bind(self.bound, self.first, root(address[0]), address[1])
             for value in (*op.inputs, *op.outputs):
@@ -197,7 +197,8 @@ def _bind(bound: dict[Value, list[int | None]], first: dict[Value, int], value: 
         bound.setdefault(value, []).append(address)
 
 
-def _bound_address(op: Operation) -> tuple[Value, int | None] | None:
+def bound_address(op: Operation) -> tuple[Value, int | None] | None:
+    """The tile that an operation binds to an address, and the address; None where only a run knows it."""
     name = op.shape.name
     if name == "pto.alloc_tile" and "addr" in op.shape.input_names:
         return op.outputs[0], address_of(op.operand("addr"))

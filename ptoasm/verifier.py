@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ptoasm.diagnostics import Diagnostic, Note, in_source_order
-from ptoasm.dialect.base import UNUSED, Instance, Instruction, Rule, Scalar, Tile, count, stated_in
+from ptoasm.dialect.base import UNUSED, Instance, Instruction, Rule, Scalar, Tile, stated_in
 from ptoasm.dialect.common import (
     ADDRESS_RULES,
     ARCH,
@@ -26,9 +26,10 @@ from ptoasm.numbers import integer, literal_number
 from ptoasm.placement import place
 from ptoasm.places import Places
 from ptoasm.regions import Region
+from ptoasm.source import Span
+from ptoasm.structure import Fault, faults, function_faults
 from ptoasm.targets import DEFAULT, TARGETS, Target, target
 from ptoasm.types import ElementType, TileType, Type
-
 
 _REMEMBERED = 1 << 14
 """How many answers are kept; the tables are only there to save time."""
@@ -311,6 +312,8 @@ class Verifier:
                 self._host(op, addresses)
             if verdict.open:
                 self.open += [(rule, op) for rule in verdict.open]
+        for fault in function_faults(function):
+            self._structure(fault)
         self._placement(function)
 
     def _argument_types(self, function: Function, seen: set[Value]) -> None:
@@ -409,9 +412,8 @@ class Verifier:
         if op.shape.name == "arith.constant":
             self._constant(op)
             return
-        if op.shape.name in ("return", "func.return"):
-            self._return(op)
-            return
+        for fault in faults(op):
+            self._structure(fault)
         bound = addresses.bind(op)
         if bound is None:
             return
@@ -434,22 +436,16 @@ class Verifier:
             elif answer is None:
                 self.open.append((rule, op))
 
-    def _return(self, op: Operation) -> None:
-        """What a function returns has the types that its header says."""
-        function = op.block.function
-        if function.flat or op.block.parent is not None:
+    def _structure(self, fault: Fault) -> None:
+        """Host operations that do not go together with others."""
+        op = fault.op
+        if op is None:
+            assert self.function is not None
+            name, span = self.function.name, Span(self.function.start, self.function.end)
+            self._add(Diagnostic("error", fault.code, fault.message, self.module.source, span, function=name))
             return
-        wanted = function.result_types
-        if len(op.inputs) != len(wanted):
-            message = (
-                f"it returns {count(len(op.inputs), 'value')}; '@{function.name}' has {count(len(wanted), 'result')}"
-            )
-            self._report_on(op, "TYPE-05", "error", message, self.places.name(op), ())
-            return
-        for at, (value, type_) in enumerate(zip(op.inputs, wanted, strict=True)):
-            if isinstance(value, Value) and value.type is not None and value.type is not type_:
-                message = f"'%{value.name}' has type {value.type}; '@{function.name}' returns {type_} here"
-                self._report_on(op, "TYPE-05", "error", message, self.places.nth(op, at), ())
+        span = self.places.name(op) if fault.at is None else self.places.nth(op, fault.at)
+        self._report_on(op, fault.code, "error", fault.message, span, ())
 
     def _constant(self, op: Operation) -> None:
         value, type_ = op.inputs[0], op.shape.output_types[0] if op.shape.output_types else None

@@ -1,0 +1,176 @@
+"""What host operations must have in common with each other: calls with functions, terminators with their regions.
+
+All of it is about types and numbers of values; what the operations do is not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from ptoasm.dialect.base import count
+from ptoasm.ir import Block, Function, Literal, Operation, Value
+from ptoasm.suggest import did_you_mean
+from ptoasm.types import TileType, Type, ViewType
+
+RETURNS = frozenset({"return", "func.return"})
+"""The terminators of functions."""
+TERMINATORS = RETURNS | {"scf.yield", "scf.condition"}
+"""Operations that a block ends with."""
+
+Types = Sequence[Type | None]
+
+
+class Fault(NamedTuple):
+    """What is wrong with an operation, or (None) with the function that holds it.
+
+    ``at`` is the position of the operand at fault among the inputs and then the outputs, None for the whole.
+    """
+
+    op: Operation | None
+    message: str
+    at: int | None = None
+    code: str = "TYPE-05"
+
+
+def faults(op: Operation) -> Iterator[Fault]:
+    """What is wrong with a host operation."""
+    miswritten = op.shape.keywords.get("fault")
+    if miswritten:
+        yield Fault(op, miswritten)
+        return
+    check = _CHECKS.get(op.shape.name)
+    if check is not None:
+        yield from check(op)
+
+
+def function_faults(function: Function) -> Iterator[Fault]:
+    """What is wrong with how a function's body ends."""
+    if function.body is not None and not function.flat:
+        yield from _body(function.body, RETURNS, function.result_types, f"'@{function.name}'", None)
+
+
+def _types(values: Sequence[Value | Literal]) -> list[Type | None]:
+    return [value.type if isinstance(value, Value) else None for value in values]
+
+
+def _agree(op: Operation, first: int, given: Types, wanted: Types, giver: str, taker: str) -> Iterator[Fault]:
+    """``given`` are the types of an operation's operands from position ``first`` on."""
+    if len(given) != len(wanted):
+        yield Fault(op, f"{giver} {count(len(given), 'value')}; {taker} has {len(wanted)}")
+        return
+    for at, (one, other) in enumerate(zip(given, wanted, strict=True), first):
+        if one is not other and one is not None and other is not None:
+            value = op.inputs[at] if at < len(op.inputs) else None
+            shown = f"'%{value.name}' has type {one}" if isinstance(value, Value) else f"a value has type {one}"
+            yield Fault(op, f"{shown}; {taker} has {other} here", at)
+
+
+def _body(
+    block: Block, ends: frozenset[str], wanted: Types, owner: str, parent: Operation | None, skip: int = 0
+) -> Iterator[Fault]:
+    """A block ends with one terminator, the right one, and hands on values of the right types.
+
+    ``skip`` is the number of the terminator's operands that are not handed on.
+    """
+    for op in block.operations[:-1]:
+        if op.shape.name in TERMINATORS:
+            yield Fault(op, f"'{op.shape.name}' is not the last statement of its region")
+    last = block.operations[-1] if block.operations else None
+    if last is None or last.shape.name not in TERMINATORS:
+        if wanted:
+            yield Fault(parent or last, f"a region of {owner} does not end with '{min(ends, key=len)}'")
+    elif last.shape.name not in ends:
+        yield Fault(last, f"'{last.shape.name}' does not belong into {owner}")
+    else:
+        giver = "it returns" if last.shape.name in RETURNS else "it hands on"
+        yield from _agree(last, skip, _types(last.inputs)[skip:], wanted, giver, owner)
+
+
+_YIELD = frozenset({"scf.yield"})
+_CONDITION = frozenset({"scf.condition"})
+
+
+def _loop(op: Operation) -> Iterator[Fault]:
+    yield from _body(op.regions[0], _YIELD, _types(op.outputs), "'scf.for'", op)
+
+
+def _branch(op: Operation) -> Iterator[Fault]:
+    results = _types(op.outputs)
+    if results and len(op.regions) < 2:
+        yield Fault(op, "it has results and no 'else'")
+    for region in op.regions:
+        yield from _body(region, _YIELD, results, "'scf.if'", op)
+
+
+def _while(op: Operation) -> Iterator[Fault]:
+    if len(op.regions) != 2:
+        yield Fault(op, "it has no 'do'")
+        return
+    before, after = op.regions
+    results = _types(op.outputs)
+    if not before.operations or before.operations[-1].shape.name not in TERMINATORS:
+        yield Fault(op, "its first region does not end with 'scf.condition'")
+        return
+    yield from _body(before, _CONDITION, results, "'scf.while'", op, skip=1)
+    if before.operations[-1].shape.name == "scf.condition":
+        last = before.operations[-1]
+        handed = _types(last.inputs)[1:]
+        yield from _agree(last, 1, handed, _types(after.arguments), "it hands on", "the second region")
+    yield from _body(after, _YIELD, _types(before.arguments), "'scf.while'", op)
+
+
+def _section(op: Operation) -> Iterator[Fault]:
+    for region in op.regions:
+        yield from _body(region, frozenset(), (), f"'{op.shape.name}'", op)
+
+
+def _call(op: Operation) -> Iterator[Fault]:
+    module = op.block.function.module
+    name = op.shape.keywords["symbol"]
+    function = module.function(name)
+    if function is None:
+        near = did_you_mean(name, [f.name for f in module.functions if f.name])
+        hint = f"; did you mean '@{near}'?" if near else ""
+        yield Fault(op, f"'@{name}' is not defined{hint}", None, "NAME-01")
+        return
+    arguments: Types = function.argument_types if function.body is None else _types(function.arguments)
+    yield from _agree(op, 0, op.shape.input_types, arguments, "it hands over", f"'@{name}'")
+    yield from _agree(op, len(op.inputs), op.shape.output_types, function.result_types, "it takes", f"'@{name}'")
+
+
+def _window(op: Operation) -> Iterator[Fault]:
+    rows, cols = op.shape.keywords["sizes"]
+    source, result = op.shape.input_types[0], op.outputs[0].type if op.outputs else None
+    if not isinstance(source, TileType):
+        yield Fault(op, f"its source has type {source}; it must be a tile", 0)
+    elif isinstance(result, TileType) and (result.rows, result.cols) != (rows, cols):
+        yield Fault(op, f"the sizes are {rows}x{cols}, the result has type {result}", len(op.inputs))
+    elif isinstance(result, TileType) and result.element is not source.element:
+        yield Fault(op, f"the elements of the source are {source.element}, those of the result {result.element}")
+
+
+def _view(op: Operation) -> Iterator[Fault]:
+    names = op.shape.input_names
+    first, second = ("shape", "strides") if op.shape.name == "pto.make_tensor_view" else ("offsets", "sizes")
+    numbers = names.count(first), names.count(second)
+    if len(set(numbers)) > 1:
+        yield Fault(op, f"it has {count(numbers[0], first.rstrip('s'))}, but {count(numbers[1], second.rstrip('s'))}")
+        return
+    base = op.shape.output_types[0] if first == "shape" and op.outputs else op.shape.input_types[0]
+    if isinstance(base, ViewType) and len(base.shape) != numbers[0]:
+        yield Fault(op, f"it has {count(numbers[0], second.rstrip('s'))}, but {base} has {len(base.shape)} dimensions")
+
+
+_CHECKS: dict[str, Callable[[Operation], Iterator[Fault]]] = {
+    "func.call": _call,
+    "call": _call,
+    "scf.for": _loop,
+    "scf.if": _branch,
+    "scf.while": _while,
+    "pto.section.vector": _section,
+    "pto.subview": _window,
+    "pto.subset": _window,
+    "pto.make_tensor_view": _view,
+    "pto.partition_view": _view,
+}
