@@ -9,22 +9,27 @@ from ptoasm.regions import Region
 
 FILL = 0xCD
 """What a byte holds that nothing wrote: no zero, so that a program that relies on zeros shows it."""
+SPOILED = -1
+"""The writer of a byte that an instruction used as scratch: it holds `FILL` and counts as not written."""
 
 
 class Memory:
     """`size` bytes of UB. The arrays stay the same for good: views of them survive `reset`."""
 
-    __slots__ = ("data", "size", "writer")
+    __slots__ = ("cache", "data", "size", "writer")
 
     data: NDArray[np.uint8]
     """The bytes, shape (size,)."""
     writer: NDArray[np.int32]
-    """The number of the event that wrote each byte last, shape (size,); 0 where none did."""
+    """The number of the event that wrote each byte last, shape (size,); 0 where none did, `SPOILED` in scratch."""
+    cache: dict[Any, Any]
+    """What callers remember about places in this memory."""
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.data = np.full(size, FILL, np.uint8)
         self.writer = np.zeros(size, np.int32)
+        self.cache = {}
 
     def reset(self) -> None:
         """Back to the state of a new UB."""
@@ -68,10 +73,15 @@ class Memory:
     ) -> NDArray[np.int32]:
         """`writer` of the same bytes in the order of their addresses: (runs, bytes of a run), writable.
 
-        `bytes_view(…)[...] = event` marks the region, `bytes_view(…).all()` asks whether all of it was
-        written.
+        `bytes_view(…)[...] = event` marks the region, `bytes_view(…).min(initial=1) > 0` asks whether all of it
+        was written.
         """
-        return self._writers(Region.of_tile(address, dtype.itemsize, rows, cols, valid_rows, valid_cols, col_major))
+        return self.writers(Region.of_tile(address, dtype.itemsize, rows, cols, valid_rows, valid_cols, col_major))
+
+    def runs(self, region: Region) -> NDArray[np.uint8]:
+        """The bytes of a region in the order of their addresses: (runs, bytes of a run), writable."""
+        self._check(region.start, region.end)
+        return np.ndarray((region.count, region.run), np.uint8, self.data, region.start, (region.stride, 1))
 
     def first_unwritten(
         self,
@@ -85,14 +95,15 @@ class Memory:
     ) -> tuple[int, int] | None:
         """The first valid byte that nothing wrote, as an offset from `address`, and their number; or None."""
         region = Region.of_tile(address, dtype.itemsize, rows, cols, valid_rows, valid_cols, col_major)
-        missing = self._writers(region) == 0
+        missing = self.writers(region) <= 0
         count = int(np.count_nonzero(missing))
         if not count:
             return None
         run, byte = divmod(int(missing.argmax()), region.run)
         return run * region.stride + byte, count
 
-    def _writers(self, region: Region) -> NDArray[np.int32]:
+    def writers(self, region: Region) -> NDArray[np.int32]:
+        """`writer` of the bytes of a region in the order of their addresses: (runs, bytes of a run), writable."""
         self._check(region.start, region.end)
         size = self.writer.itemsize
         return np.ndarray(

@@ -7,17 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from ptoasm.diagnostics import Diagnostic, PtoError, has_errors, in_source_order
-from ptoasm.interpreter.data import DataFault, Fill, plain, scalar_data, tile_data
+from ptoasm.diagnostics import Diagnostic, Note, PtoError, has_errors, in_source_order
+from ptoasm.interpreter.data import DataFault, Fill, flat_data, scalar_data, shape_text, tile_data
 from ptoasm.interpreter.dtypes import dtype_of
+from ptoasm.interpreter.global_memory import Buffer, Pointer, reach
 from ptoasm.interpreter.kernels import Array
-from ptoasm.interpreter.machine import DEFAULT_STEPS, Machine, RunFault, Step, TileRef, Write
-from ptoasm.ir import Function, Module, Operation, Value
+from ptoasm.interpreter.machine import DEFAULT_STEPS, Machine, RunFault
+from ptoasm.interpreter.steps import Step
+from ptoasm.interpreter.tiles import Place, TileRef
+from ptoasm.ir import Function, Module, Value
 from ptoasm.parser import parse
+from ptoasm.placement import address_of, root
 from ptoasm.suggest import did_you_mean
 from ptoasm.targets import Target
-from ptoasm.types import ElementType, PointerType, TileType
-from ptoasm.verifier import choose_target, verify
+from ptoasm.types import INDEX, ElementType, PointerType, TileType
+from ptoasm.verifier import choose_target, constant, verify
 
 DEFAULT_FILL = Fill("random")
 
@@ -37,19 +41,18 @@ class Result:
         self.addresses = addresses
         self.filled = filled
         self.memory: Array = machine.memory.data
-        self.written: Array = machine.memory.writer != 0
+        self.written: Array = machine.memory.writer > 0
         self.diagnostics: list[Diagnostic] = []
 
 
 class Session:
-    """One run of one function: takes the inputs, runs the machine, collects the outputs."""
+    """Runs of one function: takes the inputs, runs the machine, collects the outputs."""
 
     def __init__(
         self,
         module: Module,
         function: Function,
         target: Target,
-        inputs: Mapping[str, Any],
         *,
         fill_missing: bool,
         seed: int = 0,
@@ -61,91 +64,154 @@ class Session:
     ) -> None:
         self.module = module
         self.function = function
-        self.inputs = inputs
+        self.inputs: Mapping[str, Any] = {}
+        self.buffers: dict[Value, Buffer] = {}
         self.fill_missing = fill_missing
         self.seed = seed
         self.blocks = blocks
+        self.load_ub = load_ub
         self.filled: list[str] = []
-        self.loaded: dict[Value, Array] = {}
-        self.loads: set[int] = set()
-        self.reloads = False
         self.names = named_values(function)
-        kept = [self.names[name] for name in keep if name in self.names]
+        self.keep = [name for name in keep if name in self.names]
+        self.data: dict[Value, Array] = {}
+        self.loads: dict[int, Value] = {}
+        self.settled: set[Value] = set()
+        self.fitted: set[Value] = set()
+        self.early: dict[Value, Place] = {}
+        self.places: dict[str, Place] = {}
         self.machine = Machine(
             module,
             function,
             target,
             ub_size=target.ub_size if ub_size is None else ub_size,
-            keep=kept,
+            keep=[self.names[name] for name in self.keep],
             max_steps=max_steps,
             supply=self.supply,
         )
         self.machine.block_count = blocks
-        if load_ub is not None:
-            self._load_ub(load_ub)
 
-    def _load_ub(self, data: Array) -> None:
-        memory = self.machine.memory
-        if data.size > memory.size:
-            raise RunFault(self._diagnostic("RUN-02", f"the UB image has {data.size} bytes; the UB has {memory.size}"))
-        memory.data[: data.size] = data
-        memory.writer[: data.size] = self.machine.event(
-            Write(_NOBODY, 1, int(data.size), memory.writer[: data.size].reshape(1, -1))
-        )
-        self.machine.last_write.pop(_NOBODY, None)
-
-    def _diagnostic(self, code: str, message: str) -> Diagnostic:
-        return Diagnostic("error", code, message, self.module.source, function=self.function.name or None)
-
-    def run(self) -> Result:
-        """Runs every block and gives the result; RunFault where it cannot go on."""
-        self._check_names()
-        self._load_arguments()
+    def run(self, inputs: Mapping[str, Any]) -> Result:
+        """Runs every block on a UB of its own and gives the result; RunFault where it cannot go on."""
+        machine = self.machine
+        machine.restart()
+        self.inputs = inputs
+        self.filled = []
+        self.buffers = {}
+        self._take_inputs()
         returned: list[Any] = []
         for block in range(self.blocks):
-            self.machine.block_index = block
-            returned = self.machine.run()
+            machine.block_index = block
+            self._prepare()
+            returned = machine.run()
         return self._result(returned)
+
+    def _fault(self, code: str, message: str, *notes: Note) -> RunFault:
+        name = self.function.name or None
+        return RunFault(Diagnostic("error", code, message, self.module.source, notes=notes, function=name))
 
     # --- Inputs
 
-    def _check_names(self) -> None:
-        for name in self.inputs:
-            if name not in self.names:
+    def _take_inputs(self) -> None:
+        """Brings the data of tiles into their element types and shapes, so that wrong data is found before the run."""
+        self.data = {}
+        for name, data in self.inputs.items():
+            value = self.names.get(name)
+            if value is None:
                 near = did_you_mean(name, self.names)
-                hint = f"; did you mean '{near}'?" if near else f"; the program has {_some(self.names)}"
-                raise RunFault(self._diagnostic("RUN-01", f"the program has no value '%{name}'{hint}"))
+                hint = f"; did you mean '%{near}'?" if near else f"; the program has {_some(self.names)}"
+                raise self._fault("RUN-01", f"the program has no value '%{name}'{hint}")
+            if isinstance(value.type, TileType):
+                tile = self._whole(value)
+                self.data[tile] = self._tile_array(tile, value.type, data)
+            elif value.definition is not None or value not in self.function.arguments:
+                raise self._fault("RUN-01", f"'%{name}' is computed by the program; it takes no data")
 
-    def _load_arguments(self) -> None:
-        """Puts what is there from the start into its place; what must wait for its first use comes later."""
+    def _whole(self, value: Value) -> Value:
+        """The tile that a name given in the inputs stands for."""
+        op = value.definition
+        while op is not None and op.shape.name == "pto.tassign" and isinstance(op.inputs[0], Value):
+            value = op.inputs[0]
+            op = value.definition
+        if root(value) is not value:
+            raise self._fault("RUN-01", f"'%{value.name}' is a part of '%{root(value).name}', which takes the data")
+        return value
+
+    def _prepare(self) -> None:
+        """A new UB, the values of the arguments, and all data whose place is known from the start."""
         machine = self.machine
-        late = machine.placement.reuses
-        arguments = self.function.arguments
-        for value in reversed(arguments):
-            type_ = value.type
-            if isinstance(type_, TileType):
-                if value.name in self.inputs:
-                    array = self._tile_array(value, type_, self.inputs[value.name])
-                    self.loaded[value] = array
-                    machine.env[value] = machine.new_tile(value, None, *array.shape)
-                    self._bind_early(value)
-                    if not (late and value in machine.placement.addresses):
-                        self._load(value, machine.env[value])
-            elif isinstance(type_, ElementType):
-                machine.env[value] = self._scalar(value, type_)
-            elif isinstance(type_, PointerType):
-                machine.env[value] = self.pointer(value, type_)
+        machine.clear()
+        self.loads.clear()
+        self.settled.clear()
+        self.fitted.clear()
+        self.early.clear()
+        self._load_image()
+        for value in self.function.arguments:
+            if isinstance(value.type, ElementType):
+                machine.env[value] = self._scalar(value, value.type)
+            elif isinstance(value.type, PointerType):
+                machine.env[value] = self._pointer(value, value.type)
+        for value, array in self.data.items():
+            self._load_early(value, array)
 
-    def _bind_early(self, value: Value) -> None:
-        """A ``tassign`` before the first use says where a tile of a flat program lies from the start."""
-        uses = self.function.uses.get(value)
-        if uses and uses[0][0].shape.name == "pto.tassign" and uses[0][1] == 0:
-            op = uses[0][0]
-            ref = self.machine.env[value]
-            address = self.machine.number(op.inputs[1]) if not isinstance(op.inputs[1], Value) else None
-            if address is not None and ref.type.loc == "vec":
-                self.machine.check_address(op, ref.type, address)
-                ref.address = address
+    def _load_image(self) -> None:
+        """The bytes that the UB holds from the start; they count as written."""
+        if self.load_ub is None:
+            return
+        memory = self.machine.memory
+        size = int(self.load_ub.size)
+        if size > memory.size:
+            raise self._fault("RUN-02", f"the image of the UB has {size} bytes; the UB has {memory.size}")
+        memory.data[:size] = self.load_ub
+        self.machine.events += 1
+        memory.writer[:size] = self.machine.events
+
+    def _load_early(self, value: Value, array: Array) -> None:
+        machine = self.machine
+        address = self._early_address(value)
+        ref = machine.new_tile(value, address, *array.shape)
+        if value.definition is None:
+            machine.env[value] = ref
+        if address is not None:
+            self._agree(ref, array)
+            self._load(ref, array)
+            self.early[value] = ref.place()
+
+    def _early_address(self, value: Value) -> int | None:
+        """Where a tile lies from the start; None for one that gets its place, or shares one, later in the run."""
+        assert isinstance(value.type, TileType)
+        placement = self.machine.placement
+        if value.type.loc != "vec":
+            return 0 if value.definition is None else None
+        first, at = next(iter(self.function.uses.get(value, ())), (None, 0))
+        if first is not None and first.shape.name == "pto.tassign" and at == 0:
+            return address_of(first.inputs[1])
+        if value in placement.addresses:
+            return None if placement.reuses else placement.addresses[value]
+        op = value.definition
+        return address_of(op.operand("addr")) if op is not None and op.shape.name == "pto.alloc_tile" else None
+
+    def _load(self, ref: TileRef, array: Array) -> None:
+        """Puts data into a tile."""
+        place = ref.place(*array.shape)
+        place.views().data[...] = array
+        self.loads[self.machine.mark(ref.value, place, place)] = ref.value
+        self.settled.add(ref.value)
+
+    def _agree(self, ref: TileRef, array: Array) -> None:
+        """Two inputs that disagree about a byte are a fault: neither is there before the other."""
+        memory, place = self.machine.memory, ref.place(*array.shape)
+        for other, there in self.early.items():
+            if there.memory is memory and place.memory is memory and there.region.overlaps(place.region):
+                writers = place.views().writers
+                shared = writers == self.machine.last_write[other].number
+                differs = shared & (place.bytes_of(array) != memory.runs(place.region))
+                if differs.any():
+                    offset = int(differs.argmax())
+                    raise self._fault(
+                        "RUN-14",
+                        f"the data for '%{other.name}' and for '%{ref.value.name}' disagree about bytes that the two "
+                        f"tiles share; the first is byte {offset} of the valid region of '%{ref.value.name}'",
+                    )
 
     def _scalar(self, value: Value, type_: ElementType) -> int | float:
         data = self.inputs.get(value.name)
@@ -156,12 +222,12 @@ class Session:
         try:
             return scalar_data(data, type_, value.name, self.seed)
         except DataFault as fault:
-            raise self._wrong_data(value, str(fault)) from None
+            raise self._fault("RUN-02", str(fault)) from None
 
     def _missing(self, value: Value) -> Fill:
         """The fill for an input without data; a fault where some inputs were given and this one was forgotten."""
         if not self.fill_missing:
-            raise RunFault(self._diagnostic("RUN-01", f"there is no data for '%{value.name}', which the program reads"))
+            raise self._fault("RUN-01", f"there is no data for '%{value.name}', which the program reads")
         if value.name not in self.filled:
             self.filled.append(value.name)
         return DEFAULT_FILL
@@ -172,80 +238,106 @@ class Session:
                 data = data(type_)
             return tile_data(data, type_, value.name, self.seed)
         except DataFault as fault:
-            raise self._wrong_data(value, str(fault)) from None
+            raise self._fault("RUN-02", str(fault)) from None
 
-    def _wrong_data(self, value: Value, message: str) -> RunFault:
-        return RunFault(self._diagnostic("RUN-02", message))
+    def _pointer(self, value: Value, type_: PointerType) -> Pointer:
+        """The beginning of the flat array that a pointer argument stands for: one array for all blocks."""
+        if value not in self.buffers:
+            self.buffers[value] = Buffer(value.name, self._flat_array(value, type_))
+        return Pointer(self.buffers[value], 0, value.name)
 
-    def pointer(self, value: Value, type_: PointerType) -> Any:
-        """The flat array that a pointer argument stands for."""
-        raise RunFault(self._diagnostic("RUN-05", f"'%{value.name}' is a pointer; global memory cannot be run"))
+    def _flat_array(self, value: Value, type_: PointerType) -> Array:
+        count = reach(value, lambda operand: constant(operand, getattr(operand, "type", INDEX)))
+        data = self.inputs.get(value.name)
+        if data is None:
+            data = self._missing(value) if count != 0 else Fill("zeros")
+        if isinstance(data, Fill) and data.count is None and count is None:
+            message = f"the length of '%{value.name}' is not known; a fill names it, as in {data.kind}(4096)"
+            raise self._fault("RUN-01", message)
+        try:
+            return flat_data(data(type_) if callable(data) else data, type_.element, value.name, self.seed, count)
+        except DataFault as fault:
+            raise self._fault("RUN-02", str(fault)) from None
 
-    def supply(self, value: Value, ref: TileRef) -> bool:
-        """Data for a tile that is read before an instruction wrote to it."""
+    def supply(self, ref: TileRef) -> None:
+        """Data for a tile that is about to be read, if it is an input and has none yet (decision D-22)."""
+        value = ref.value
+        if value in self.machine.touched:
+            return
+        array = self.data.get(value)
+        if array is not None:
+            self._fit(ref, array)
+        if value not in self.settled:
+            self.settled.add(value)
+            if array is not None:
+                self._load(ref, self.data[value])
+            elif ref.rows and ref.cols:
+                self._fill(ref)
+
+    def _fit(self, ref: TileRef, array: Array) -> None:
+        """Where only the data says how much of a tile is valid, so it is; else data and program must agree."""
+        if ref.open:
+            ref.resize(*array.shape)
+        elif ref.value not in self.fitted and array.shape != (ref.rows, ref.cols):
+            if array.shape != (ref.type.rows, ref.type.cols):
+                raise self._fault(
+                    "RUN-02",
+                    f"the array for %{ref.value.name} has shape {shape_text(array.shape)}; the program makes "
+                    f"{ref.rows}x{ref.cols} of the tile valid",
+                )
+            self.data[ref.value] = array[: ref.rows, : ref.cols]
+        self.fitted.add(ref.value)
+
+    def _fill(self, ref: TileRef) -> None:
+        """Fills the bytes that nothing has written, unless the program wrote some of the others."""
         machine = self.machine
-        if value in self.loaded:
-            view, writers = ref.view(*self.loaded[value].shape)
-            mine = machine.last_write.get(value)
-            if mine is None or (self._only_inputs(writers) and not (writers == mine).all()):
-                self.reloads = self.reloads or mine is not None
-                self._load(value, ref)
-            return True
-        if value.name in self.inputs and isinstance(value.type, TileType):
-            array = self._tile_array(value, value.type, self.inputs[value.name])
-            if value.type.is_dynamic:
-                ref.rows, ref.cols = array.shape
-            self.loaded[value] = array
-            self._load(value, ref)
-            return True
-        _, writers = ref.view(ref.rows, ref.cols)
-        if writers.any() or ref.rows == 0 or ref.cols == 0:
-            return False
-        assert isinstance(value.type, TileType)
-        shape = value.type.with_(valid_rows=ref.rows, valid_cols=ref.cols)
-        self.loaded[value] = self._tile_array(value, shape, self._missing(value))
-        self._load(value, ref)
-        return True
-
-    def _only_inputs(self, writers: Array) -> bool:
-        """Whether all that was written there came from inputs."""
-        return all(int(number) == 0 or int(number) in self.loads for number in np.unique(writers))
-
-    def _load(self, value: Value, ref: TileRef) -> None:
-        array = self.loaded[value]
-        view, writers = ref.view(*array.shape)
-        view[...] = array
-        self.loads.add(self.machine.event(Write(value, *array.shape, writers)))
+        placement = machine.placement
+        place = ref.place()
+        writers = place.views().writers
+        if placement.reuses and ref.value in placement.addresses:
+            bare = np.ones(writers.shape, bool)  # what is there belongs to tiles that are dead by now
+        else:
+            bare = writers == 0
+            numbers = set(np.unique(writers)) - {0}
+            if not bare.any() or not numbers <= self.loads.keys() or (numbers and not self.fill_missing):
+                return
+        type_ = ref.type.with_(valid_rows=ref.rows, valid_cols=ref.cols)
+        place.put_where(self._tile_array(ref.value, type_, self._missing(ref.value)), bare)
+        self.loads[machine.mark(ref.value, place, place)] = ref.value
 
     # --- Outputs
 
     def _result(self, returned: list[Any]) -> Result:
         machine = self.machine
         outputs: dict[str, Any] = {}
-        addresses: dict[str, int] = {}
+        self.places = {}
+
+        def put(name: str, place: Place) -> None:
+            outputs[name] = place.views().data.copy()
+            self.places[name] = place
+
         for value, found in zip(self._returned_values(), returned, strict=False):
             if isinstance(found, TileRef):
-                outputs[value.name] = self._array(found)
-                addresses[value.name] = found.address
+                put(value.name, found.place())
             elif isinstance(value.type, ElementType):
-                dtype = dtype_of(value.type)
-                outputs[value.name] = np.asarray(found) if dtype is None else dtype.type(found)
-        for value, number in machine.last_write.items():
-            if value.name in outputs or number in self.loads or not machine.is_intact(value):
-                continue
-            ref = machine.env.get(value)
-            if isinstance(ref, TileRef):
-                write = machine.events[number]
-                assert write is not None
-                outputs[value.name] = self._array(ref, write)
-                addresses[value.name] = ref.address
-        self.add_outputs(outputs)
+                outputs[value.name] = _as_scalar(found, value.type)
+        results = set(outputs)
+        for value, written in sorted(machine.last_write.items(), key=lambda item: item[1].number):
+            if value.name not in results and written.number not in self.loads and machine.is_intact(value):
+                put(value.name, written.output)
+        for name in self.keep:
+            found = machine.env.get(self.names[name])
+            if name not in outputs and isinstance(found, TileRef) and (found.place().views().writers > 0).any():
+                put(name, found.place())
+            elif name not in outputs and isinstance(type_ := self.names[name].type, ElementType) and found is not None:
+                outputs[name] = _as_scalar(found, type_)
+        for value, buffer in self.buffers.items():
+            if buffer.stored or value.name in self.keep:
+                outputs[value.name] = buffer.array.reshape(buffer.shape).copy()
+        addresses = {name: place.address for name, place in self.places.items()}
         result = Result(outputs, addresses, machine, self.filled)
         result.diagnostics = in_source_order(machine.diagnostics)
         return result
-
-    def add_outputs(self, outputs: dict[str, Any]) -> None:
-        """Adds what the program stored to global memory."""
 
     def _returned_values(self) -> list[Value]:
         body = self.function.body
@@ -254,15 +346,11 @@ class Session:
             return []
         return [v for v in last.inputs if isinstance(v, Value)]
 
-    def _array(self, ref: TileRef, write: Write | None = None) -> Array:
-        """A copy of the valid region; of a sequence, what was written, whatever its valid rows say."""
-        rows, cols = ref.rows, ref.cols
-        if write is not None and (rows == 0 or cols == 0):
-            rows, cols = max(rows, write.rows), max(cols, write.cols)
-        return ref.view(rows, cols)[0].copy()
 
-
-_NOBODY = Value("", None, Function.__new__(Function))  # type: ignore[arg-type]
+def _as_scalar(number: Any, type_: ElementType) -> Any:
+    """A number of a run as a NumPy scalar of its type."""
+    dtype = dtype_of(type_)
+    return np.asarray(number) if dtype is None else dtype.type(number)
 
 
 def _some(names: Mapping[str, Any]) -> str:
@@ -301,7 +389,7 @@ def choose_function(module: Module, name: str | None) -> Function:
     raise PtoError([Diagnostic("error", "RUN-01", message, module.source)])
 
 
-def checked(module: Module, arch: str | None, ub_size: int | None = None) -> list[Diagnostic]:
+def verified(module: Module, arch: str | None, ub_size: int | None = None) -> list[Diagnostic]:
     """The verifier's warnings and remarks; PtoError where there is an error."""
     found = verify(module, arch, ub_size=ub_size)
     if has_errors(found):
@@ -329,18 +417,18 @@ def run(
     ``inputs`` maps names (no ``%``) to arrays of the tile's element type and valid or physical shape, nested lists,
     numbers (fill a tile, or are a scalar's value) or fills. Without any inputs all are filled deterministically from
     ``seed``; with some, each that the program reads must be there. ``arch`` is ``a2a3`` or ``a5`` (else the module's
-    target), ``ub_size`` the UB's capacity in bytes. PtoError for a wrong program, wrong data or a run that cannot go on.
+    target), ``ub_size`` the UB's capacity in bytes. PtoError for a wrong program, wrong data or a run that cannot end.
     """
     module = parse(program) if isinstance(program, str) else program
-    warnings = checked(module, arch, ub_size)
+    warnings = verified(module, arch, ub_size)
     function = choose_function(module, func)
     missing = not inputs if fill_missing is None else fill_missing
+    session = None
     try:
-        session = _session_class()(
+        session = Session(
             module,
             function,
             choose_target(module, arch),
-            inputs or {},
             fill_missing=missing,
             seed=seed,
             ub_size=ub_size,
@@ -351,167 +439,15 @@ def run(
         )
         if on_step is not None:
             session.machine.on_step = lambda step: on_step(session.machine, step)
-        result = session.run()
+        result = session.run(inputs or {})
     except RunFault as fault:
-        raise PtoError([*warnings, fault.diagnostic]) from None
-    result.diagnostics = _merged(warnings, result.diagnostics)
+        found = warnings if session is None else merged(warnings, session.machine.diagnostics)
+        raise PtoError([*found, fault.diagnostic]) from None
+    result.diagnostics = merged(warnings, result.diagnostics)
     return result
 
 
-def _session_class() -> type[Session]:
-    return Session
-
-
-def _merged(first: list[Diagnostic], second: list[Diagnostic]) -> list[Diagnostic]:
+def merged(first: list[Diagnostic], second: list[Diagnostic]) -> list[Diagnostic]:
     """The verifier's and the run's diagnostics, each rule and place once."""
     seen = {(d.code, d.span) for d in first}
     return in_source_order([*first, *(d for d in second if (d.code, d.span) not in seen)])
-
-
-# --- Plan once, run many times
-
-
-class _Plan:
-    """A recorded run: where the inputs go, what is executed, where the outputs are."""
-
-    __slots__ = ("inputs", "outputs", "scalars", "steps")
-
-    def __init__(
-        self,
-        inputs: list[tuple[str, tuple[int, ...], np.dtype[Any], Array]],
-        scalars: list[tuple[str, Value]],
-        steps: list[Callable[[dict[str, Any]], None]],
-        outputs: list[tuple[str, Array]],
-    ) -> None:
-        self.inputs = inputs
-        self.scalars = scalars
-        self.steps = steps
-        self.outputs = outputs
-
-
-class Kernel:
-    """A function that is planned once for each set of input shapes and then only moves data and runs kernels.
-
-    ``diagnostics`` holds the warnings of verification and of the first run of each plan.
-    """
-
-    def __init__(self, module: Module, arch: str | None = None, func: str | None = None) -> None:
-        self.diagnostics = checked(module, arch)
-        self.module = module
-        self.target = choose_target(module, arch)
-        self.function = choose_function(module, func)
-        self._replayable = all(_is_simple(op) for op in self.function.walk())
-        self._plan: _Plan | None = None
-
-    def __call__(self, **inputs: Any) -> dict[str, Any]:
-        """Runs it with arrays and numbers by name (no ``%``); gives the outputs as fresh arrays."""
-        plan = self._plan
-        if plan is None or len(inputs) != len(plan.inputs) + len(plan.scalars):
-            return self._first(inputs)
-        for name, shape, dtype, view in plan.inputs:
-            array = inputs.get(name)
-            if array.__class__ is not np.ndarray or array.shape != shape or array.dtype != dtype:
-                return self._first(inputs)
-            view[...] = array
-        numbers: dict[str, Any] = {}
-        for name, value in plan.scalars:
-            if name not in inputs or not isinstance(value.type, ElementType):
-                return self._first(inputs)
-            numbers[name] = scalar_data(inputs[name], value.type, name)
-        for step in plan.steps:
-            step(numbers)
-        return {name: view.copy() for name, view in plan.outputs}
-
-    def _first(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """A run on a machine of its own, recorded where a later one can repeat it."""
-        session = _session_class()(self.module, self.function, self.target, inputs, fill_missing=False)
-        steps: list[Step] = []
-        session.machine.on_step = steps.append
-        try:
-            result = session.run()
-        except RunFault as fault:
-            raise PtoError([fault.diagnostic]) from None
-        self.diagnostics = _merged(self.diagnostics, result.diagnostics)
-        if self._replayable and not any(d.code == "INIT-01" for d in result.diagnostics):
-            self._plan = self._record(session, steps, inputs, result)
-        return result.outputs
-
-    def _record(self, session: Session, steps: list[Step], inputs: dict[str, Any], result: Result) -> _Plan | None:
-        machine = session.machine
-        places = []
-        for name, given in inputs.items():
-            value = session.names[name]
-            if value not in session.loaded:
-                continue
-            if not isinstance(given, np.ndarray) or given.shape != session.loaded[value].shape or session.reloads:
-                return None
-            view, _ = machine.env[value].view(*given.shape)
-            places.append((name, given.shape, given.dtype, view))
-        scalars = [(n, session.names[n]) for n in inputs if isinstance(session.names[n].type, ElementType)]
-        touched = [array for step in steps for array in (*step.inputs, *step.outputs) if isinstance(array, np.ndarray)]
-        outputs = []
-        for name in result.outputs:
-            ref = machine.env[session.names[name]]
-            if not isinstance(ref, TileRef):
-                return None
-            outputs.append((name, ref.view(*result.outputs[name].shape)[0]))
-        return _Plan(places, scalars, [_replay(step, touched) for step in steps], outputs)
-
-
-def _is_simple(op: Operation) -> bool:
-    """Whether an operation does the same on every run with inputs of the same shapes."""
-    if op.shape.definition is not None and op.shape.name != "pto.tassign":
-        return op.shape.definition.name not in ("tload", "tstore")
-    if op.shape.name in ("arith.constant", "return", "func.return"):
-        return True
-    constant_operands = all(
-        not isinstance(v, Value) or (v.definition is not None and v.definition.shape.name == "arith.constant")
-        for v in op.inputs
-        if not (isinstance(v, Value) and isinstance(v.type, TileType))
-    )
-    return op.shape.name in ("pto.alloc_tile", "pto.tassign") and constant_operands
-
-
-def _replay(step: Step, touched: list[Array]) -> Callable[[dict[str, Any]], None]:
-    """The step as a function of the numbers. Scratch that nobody else looks at need not be overwritten."""
-    kernel, inputs, outputs = step.kernel, step.inputs, step.outputs
-    scratch = [s for s in step.scratch if any(np.may_share_memory(s, other) for other in touched)]
-    if step.scalars or scratch or len(outputs) > 1:
-        return _general_replay(step, scratch)
-    view = outputs[0]
-
-    if len(inputs) == 1:
-        source = inputs[0]
-
-        def simple(numbers: dict[str, Any]) -> None:
-            view[...] = kernel(source)[0]
-
-        return simple
-
-    def several(numbers: dict[str, Any]) -> None:
-        view[...] = kernel(*inputs)[0]
-
-    return several
-
-
-def _general_replay(step: Step, scratch: list[Array]) -> Callable[[dict[str, Any]], None]:
-    def replay(numbers: dict[str, Any]) -> None:
-        inputs = list(step.inputs)
-        for at, value in step.scalars:
-            if value.name in numbers:
-                inputs[at] = inputs[at].dtype.type(numbers[value.name])
-        results = step.kernel(*inputs)
-        for region in scratch:
-            region[...] = 0xCD
-        for view, result in zip(step.outputs, results, strict=True):
-            view[...] = result
-
-    return replay
-
-
-def compile(module: Module | str, arch: str | None = None, func: str | None = None) -> Kernel:
-    """A kernel to call many times: ``kernel(src=array)`` gives a dict of outputs. PtoError for a wrong program."""
-    return Kernel(parse(module) if isinstance(module, str) else module, arch, func)
-
-
-__all__ = ["Kernel", "Result", "Session", "choose_function", "compile", "plain", "run"]

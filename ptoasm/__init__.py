@@ -13,13 +13,15 @@ if TYPE_CHECKING:
     from ptoasm.api import check_address, convert, parse, required_tmp, verify
     from ptoasm.diagnostics import Diagnostic, PtoError
     from ptoasm.interpreter.arrays import tci, tcolargmin, tcolsum
-    from ptoasm.interpreter.run import Kernel, Result, compile, run
+    from ptoasm.interpreter.compiled import Kernel, compile
+    from ptoasm.interpreter.run import Result, run
 
 _HOMES = {
     "ptoasm.api": ("check_address", "convert", "parse", "required_tmp", "verify"),
     "ptoasm.diagnostics": ("Diagnostic", "PtoError"),
     "ptoasm.interpreter.arrays": ("tcolargmin", "tci", "tcolsum"),
-    "ptoasm.interpreter.run": ("Kernel", "Result", "compile", "run"),
+    "ptoasm.interpreter.compiled": ("Kernel", "compile"),
+    "ptoasm.interpreter.run": ("Result", "run"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -1,0 +1,377 @@
+"""Compiled kernels: a function is planned once, and then a call only moves data and runs kernels.
+
+The first call with inputs of some shapes is an ordinary run, which is recorded. On each later call with these shapes
+the same instructions come in the same order, at the same addresses and with the same extents; so do the bytes that are
+written and read, and the rules about memory have the answers that they had. What depends on the numbers, and only that,
+is asked again by a kernel that was compiled with ``checked``.
+
+Scalars that are only operands of instructions may change from call to call. Those that decide about anything else (a
+bound of a loop, an address, an extent) are part of what a plan is made for, as the shapes are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ptoasm.diagnostics import Diagnostic, PtoError
+from ptoasm.dialect.host import NO_EFFECT
+from ptoasm.interpreter.data import DataFault, scalar_data
+from ptoasm.interpreter.dtypes import dtype_of
+from ptoasm.interpreter.kernels import Array
+from ptoasm.interpreter.machine import RunFault
+from ptoasm.interpreter.memory import FILL
+from ptoasm.interpreter.run import Result, Session, choose_function, merged, verified
+from ptoasm.interpreter.steps import Slot, Step, nan_columns
+from ptoasm.ir import Function, Module, Operation, Value
+from ptoasm.parser import parse
+from ptoasm.regions import Region
+from ptoasm.types import ElementType, TileType
+from ptoasm.verifier import ask, choose_target
+
+_PLANS = 64
+_STEPS = 100_000
+"""So many plans, and so many instructions in one, are kept at most."""
+
+
+class Entry(NamedTuple):
+    """An instruction of a recorded run, with the values that its scalars had."""
+
+    step: Step
+    numbers: tuple[Any, ...]
+
+
+class Target(NamedTuple):
+    """Where an input array goes: its name, what it must be like, the elements of the tile, and which of its own."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    elements: Array
+    window: tuple[slice, slice] | None
+
+
+class Number(NamedTuple):
+    """A scalar that may change from call to call: its name, and what brings its data into its type."""
+
+    name: str
+    value: Value
+    take: Callable[[Any], Any]
+
+
+Numbers = dict[Value, Any]
+Action = Callable[[Numbers], None]
+Question = Callable[[Numbers], bool]
+"""Whether there is nothing to report about an instruction, with the numbers and the data of this call."""
+
+
+class Plan(NamedTuple):
+    """A recorded run: where the inputs go, what is executed, where the outputs are.
+
+    ``actions`` and ``questions`` belong together; a question is None where nothing depends on numbers. ``diagnostics``
+    are those of every call.
+    """
+
+    targets: list[Target]
+    scalars: list[Number]
+    actions: list[Action]
+    questions: list[Question | None]
+    outputs: list[tuple[str, Array]]
+    diagnostics: list[Diagnostic]
+
+
+class Kernel:
+    """A function that is planned once for each set of input shapes and then only moves data and runs kernels.
+
+    ``diagnostics`` holds the warnings and remarks of verification and of the call that made the plan; with ``checked``
+    those of the last call, which are the ones that ``run`` gives. A kernel is not for several threads at once.
+    """
+
+    def __init__(
+        self, module: Module, arch: str | None = None, func: str | None = None, *, checked: bool = False
+    ) -> None:
+        self.diagnostics = self._verified = verified(module, arch)
+        self._checked = checked
+        function = choose_function(module, func)
+        self._session = Session(module, function, choose_target(module, arch), fill_missing=False)
+        self._replayable = all(_is_simple(op) for op in function.walk())
+        self._free = _free_scalars(function)
+        self._plans: dict[tuple[Any, ...], Plan] = {}
+        self._plan: Plan | None = None
+
+    def __call__(self, **inputs: Any) -> dict[str, Any]:
+        """Runs it with arrays and numbers by name (no ``%``); gives the outputs as fresh arrays."""
+        plan = self._plan
+        if plan is None or len(inputs) != len(plan.targets) + len(plan.scalars):
+            return self._otherwise(inputs)
+        for name, shape, dtype, elements, window in plan.targets:
+            array = inputs.get(name)
+            if array.__class__ is not np.ndarray or array.shape != shape or array.dtype != dtype:
+                return self._otherwise(inputs)
+            elements[...] = array if window is None else array[window]
+        numbers: Numbers = {}
+        for name, value, take in plan.scalars:
+            if name not in inputs:
+                return self._otherwise(inputs)
+            try:
+                numbers[value] = take(inputs[name])
+            except DataFault:
+                return self._run(inputs).outputs
+        if self._checked:
+            return self._replay_checked(plan, numbers, inputs)
+        for action in plan.actions:
+            action(numbers)
+        return {name: elements.copy() for name, elements in plan.outputs}
+
+    def _replay_checked(self, plan: Plan, numbers: Numbers, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Asks before each instruction; where there is something to report, an ordinary run reports it."""
+        for question, action in zip(plan.questions, plan.actions, strict=True):
+            if question is not None and not question(numbers):
+                return self._run(inputs).outputs
+            action(numbers)
+        self.diagnostics = plan.diagnostics
+        return {name: elements.copy() for name, elements in plan.outputs}
+
+    def _otherwise(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """A call with inputs of other shapes than the last one's."""
+        key = self._key(inputs) if self._replayable else None
+        if key is None:
+            return self._run(inputs).outputs
+        plan = self._plans.get(key)
+        if plan is not None:
+            self._plan = plan
+            return self(**inputs)
+        return self._first(inputs, key)
+
+    def _key(self, inputs: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        """What a plan is made for; None where the inputs are not arrays and numbers."""
+        parts: list[tuple[Any, ...]] = []
+        for name, given in sorted(inputs.items()):
+            value = self._session.names.get(name)
+            if value is None:
+                return None
+            if isinstance(value.type, TileType):
+                if given.__class__ is not np.ndarray:
+                    return None
+                parts.append((name, given.shape, given.dtype))
+            elif value in self._free:
+                parts.append((name,))
+            elif isinstance(given, int | float | np.generic):
+                parts.append((name, type(given), given))
+            else:
+                return None
+        return tuple(parts)
+
+    def _run(self, inputs: Mapping[str, Any]) -> Result:
+        """An ordinary run."""
+        try:
+            result = self._session.run(inputs)
+        except RunFault as fault:
+            found = merged(self._verified, self._session.machine.diagnostics)
+            raise PtoError([*found, fault.diagnostic]) from None
+        self.diagnostics = merged(self._verified, result.diagnostics)
+        return result
+
+    def _first(self, inputs: Mapping[str, Any], key: tuple[Any, ...]) -> dict[str, Any]:
+        """An ordinary run that is recorded."""
+        machine = self._session.machine
+        entries: list[Entry] = []
+
+        def record(step: Step) -> None:
+            if len(entries) <= _STEPS:
+                entries.append(Entry(step, tuple(machine.env[slot.value] for slot in step.slots)))
+
+        machine.on_step = record
+        try:
+            result = self._run(inputs)
+        finally:
+            machine.on_step = None
+        if len(self._plans) >= _PLANS:
+            self._plans.clear()
+        plan = self._record(entries, inputs, result)
+        if plan is not None:
+            self._plan = self._plans[key] = plan
+        return result.outputs
+
+    # --- Making a plan
+
+    def _record(self, entries: list[Entry], inputs: Mapping[str, Any], result: Result) -> Plan | None:
+        """The plan; None where a call with other data could come out differently or cannot be repeated by steps."""
+        session = self._session
+        outputs = [(name, session.places[name].views()) for name in result.outputs if name in session.places]
+        if (
+            len(entries) > _STEPS
+            or len(outputs) != len(result.outputs)
+            or not all(views.written for _, views in outputs)
+            or any(d.code == "INIT-01" for d in result.diagnostics)
+        ):
+            return None
+        targets = self._targets(inputs)
+        if targets is None:
+            return None
+        names = [n for n in inputs if session.names[n] in self._free]
+        scalars = [Number(n, session.names[n], _taker(session.names[n])) for n in names]
+        free = {number.value for number in scalars}
+        looked_at = [
+            *(array for entry in entries for array in entry.step.inputs if isinstance(array, np.ndarray)),
+            *(views.data for entry in entries for views in entry.step.outputs),
+            *(views.data for _, views in outputs),
+        ]
+        return Plan(
+            targets,
+            scalars,
+            [_action(entry, free, looked_at) for entry in entries],
+            [_question(entry, free) for entry in entries],
+            [(name, views.data) for name, views in outputs],
+            [d for d in self.diagnostics if not _is_about_numbers(d, entries, free)],
+        )
+
+    def _targets(self, inputs: Mapping[str, Any]) -> list[Target] | None:
+        """Where the arrays go; None where one is not there from the start or shares bytes with another."""
+        session = self._session
+        targets = []
+        regions: list[Region] = []
+        for name, given in inputs.items():
+            value = session.names[name]
+            if not isinstance(value.type, TileType):
+                continue
+            place = session.early.get(value)
+            if place is None:
+                return None
+            elements = place.views().data
+            window = None
+            if given.ndim == 1:
+                elements = elements[0]
+            elif given.shape != elements.shape:
+                window = (slice(place.rows), slice(place.cols))
+            targets.append(Target(name, given.shape, given.dtype, elements, window))
+            if place.memory is session.machine.memory:
+                regions.append(place.region)
+        return None if any(a.overlaps(b) for a, b in combinations(regions, 2)) else targets
+
+
+_STRUCTURE = {"arith.constant", "return", "func.return", "scf.yield", "scf.for", "scf.if", "pto.section.vector"}
+_BINDING = {"pto.alloc_tile", "pto.tassign"}
+
+
+def _is_simple(op: Operation) -> bool:
+    """Whether an operation does the same on every run with the same shapes and the same scalars."""
+    name = op.shape.name
+    if name in _STRUCTURE or name in _BINDING or name in NO_EFFECT or name.startswith("arith."):
+        return True
+    return op.shape.definition is not None and op.shape.definition.name not in ("tload", "tstore", "tprint")
+
+
+def _free_scalars(function: Function) -> set[Value]:
+    """The scalar arguments that are only operands of instructions: nothing but numbers depends on them."""
+    scalars = [v for v in function.arguments if isinstance(v.type, ElementType) and dtype_of(v.type) is not None]
+    return {v for v in scalars if all(_is_instruction(op) for op, _ in function.uses.get(v, ()))}
+
+
+def _is_instruction(op: Operation) -> bool:
+    return op.shape.definition is not None and op.shape.name not in _BINDING
+
+
+def _taker(value: Value) -> Callable[[Any], Any]:
+    """What brings the data of a scalar into its type, as ``scalar_data`` does, and is quick about the usual data."""
+    type_ = value.type
+    assert isinstance(type_, ElementType)
+    dtype = dtype_of(type_)
+    assert dtype is not None
+    scalar = dtype.type
+    low, high = type_.range if type_.is_integer else (0, -1)
+
+    def take(data: Any) -> Any:
+        if data.__class__ is scalar:
+            return data.item()
+        if data.__class__ is int and low <= data <= high:
+            return data
+        return scalar_data(data, type_, value.name)
+
+    return take
+
+
+def _action(entry: Entry, free: set[Value], looked_at: Sequence[Array]) -> Action:
+    """The instruction as a function of the numbers. Scratch that nobody else looks at need not be overwritten."""
+    step = entry.step
+    kernel = step.kernel
+    assert kernel is not None
+    inputs = list(step.inputs)
+    slots: list[Slot] = []
+    for slot, number in zip(step.slots, entry.numbers, strict=True):
+        inputs[slot.at] = slot.dtype.type(number)
+        if slot.value in free:
+            slots.append(slot)
+    scratch = [s.data for s in step.scratch if any(np.may_share_memory(s.data, other) for other in looked_at)]
+    outputs = [views.data for views in step.outputs]
+    if scratch or len(outputs) != 1 or len(inputs) != 1:
+
+        def general(numbers: Numbers) -> None:
+            for at, value, dtype, _ in slots:
+                inputs[at] = dtype.type(numbers[value])
+            results = kernel(*inputs)
+            for region in scratch:
+                region[...] = FILL
+            for output, result in zip(outputs, results, strict=True):
+                output[...] = result
+
+        return general
+
+    (output,), (source,) = outputs, inputs
+    if slots:
+        _, value, dtype, _ = slots[0]
+
+        def with_number(numbers: Numbers) -> None:
+            output[...] = kernel(dtype.type(numbers[value]))[0]
+
+        return with_number
+
+    def simple(numbers: Numbers) -> None:
+        output[...] = kernel(source)[0]
+
+    return simple
+
+
+def _question(entry: Entry, free: set[Value]) -> Question | None:
+    """What must be asked on each call before an instruction: the rules about its numbers, and about NaN."""
+    step = entry.step
+    if step.open and any(slot.value in free for slot in step.slots):
+        known = {slot.value: number for slot, number in zip(step.slots, entry.numbers, strict=True)}
+        answers: dict[tuple[Any, ...], bool] = {}
+
+        def rules_hold(numbers: Numbers) -> bool:
+            values = known | numbers
+            key = tuple(values[slot.value] for slot in step.slots)
+            if key not in answers:
+                if len(answers) >= _PLANS:
+                    answers.clear()
+                answers[key] = all(answer is not False for _, answer in ask(step.open, step.values(values)))
+            return answers[key]
+
+        return rules_hold
+    if step.searches_floats:
+        return lambda numbers: not nan_columns(step)
+    return None
+
+
+def _is_about_numbers(diagnostic: Diagnostic, entries: Sequence[Entry], free: set[Value]) -> bool:
+    """Whether a diagnostic of the recorded run depends on the numbers of that call."""
+    if diagnostic.code == "NAN-01":
+        return True
+    return diagnostic.span is not None and any(
+        diagnostic.code == rule.id and step.op.start <= diagnostic.span.start < step.op.end
+        for step, _ in entries
+        if any(slot.value in free for slot in step.slots)
+        for rule in step.open
+    )
+
+
+def compile(module: Module | str, arch: str | None = None, func: str | None = None, *, checked: bool = False) -> Kernel:
+    """A kernel to call many times: ``kernel(src=array)`` gives a dict of outputs. PtoError for a wrong program.
+
+    With ``checked`` each call reports what ``run`` would: the rules that depend on its numbers are asked again.
+    """
+    return Kernel(parse(module) if isinstance(module, str) else module, arch, func, checked=checked)
