@@ -45,7 +45,9 @@ def signature(kind: str, written: Written) -> Signature:
     """The signature of a statement of the grammar's rule ``kind``."""
     made = _RULES[kind](written)
     fault = made.fault or _miscount("operand", written.n_in, made.inputs)
-    return made._replace(fault=fault or _miscount("result", written.n_out, made.outputs))
+    if written.n_out:  # results that nobody uses need no names
+        fault = fault or _miscount("result", written.n_out, made.outputs)
+    return made._replace(fault=fault)
 
 
 def _miscount(what: str, wanted: int, types: Sequence[Type | None]) -> str:
@@ -124,8 +126,8 @@ def _window(w: Written) -> Signature:
     if not fault and (keywords.count("") != 2 or keywords.count("valid") not in (0, 2)):
         fault = "needs two offsets, and two valid extents or none"
     names = ("source", *(name or "offset" for name in keywords))
-    result = list(w.second) or [None if fault else _part(w.first[0], w.sizes)]
-    return Signature(names, [w.first[0], *[INDEX] * len(keywords)], result, fault)
+    derived = None if fault else _part(w.first[0], w.sizes)
+    return Signature(names, [w.first[0], *[INDEX] * len(keywords)], [*w.second] or [derived], fault)
 
 
 def _part(source: Type, sizes: tuple[int, ...]) -> Type | None:

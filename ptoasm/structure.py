@@ -67,9 +67,9 @@ def _agree(op: Operation, first: int, given: Types, wanted: Types, giver: str, t
 
 
 def _body(
-    block: Block, ends: frozenset[str], wanted: Types, owner: str, parent: Operation | None, skip: int = 0
+    block: Block, ends: frozenset[str], wanted: Types | None, owner: str, parent: Operation | None, skip: int = 0
 ) -> Iterator[Fault]:
-    """A block ends with one terminator, the right one, and hands on values of the right types.
+    """A block ends with one terminator, the right one, and hands on values of the right types (None: of any).
 
     ``skip`` is the number of the terminator's operands that are not handed on.
     """
@@ -82,7 +82,7 @@ def _body(
             yield Fault(parent or last, f"a region of {owner} does not end with '{min(ends, key=len)}'")
     elif last.shape.name not in ends:
         yield Fault(last, f"'{last.shape.name}' does not belong into {owner}")
-    else:
+    elif wanted is not None:
         giver = "it returns" if last.shape.name in RETURNS else "it hands on"
         yield from _agree(last, skip, _types(last.inputs)[skip:], wanted, giver, owner)
 
@@ -92,11 +92,11 @@ _CONDITION = frozenset({"scf.condition"})
 
 
 def _loop(op: Operation) -> Iterator[Fault]:
-    yield from _body(op.regions[0], _YIELD, _types(op.outputs), "'scf.for'", op)
+    yield from _body(op.regions[0], _YIELD, op.shape.input_types[3:], "'scf.for'", op)
 
 
 def _branch(op: Operation) -> Iterator[Fault]:
-    results = _types(op.outputs)
+    results = _types(op.outputs) or None
     if results and len(op.regions) < 2:
         yield Fault(op, "it has results and no 'else'")
     for region in op.regions:
@@ -108,7 +108,7 @@ def _while(op: Operation) -> Iterator[Fault]:
         yield Fault(op, "it has no 'do'")
         return
     before, after = op.regions
-    results = _types(op.outputs)
+    results = _types(op.outputs) or None
     if not before.operations or before.operations[-1].shape.name not in TERMINATORS:
         yield Fault(op, "its first region does not end with 'scf.condition'")
         return
@@ -136,7 +136,8 @@ def _call(op: Operation) -> Iterator[Fault]:
         return
     arguments: Types = function.argument_types if function.body is None else _types(function.arguments)
     yield from _agree(op, 0, op.shape.input_types, arguments, "it hands over", f"'@{name}'")
-    yield from _agree(op, len(op.inputs), op.shape.output_types, function.result_types, "it takes", f"'@{name}'")
+    if op.outputs:
+        yield from _agree(op, len(op.inputs), op.shape.output_types, function.result_types, "it takes", f"'@{name}'")
 
 
 def _window(op: Operation) -> Iterator[Fault]:
