@@ -28,7 +28,7 @@ class Fill(NamedTuple):
     kind: str
     value: Any = 0
     seed: int | None = None
-    count: int | None = None
+    count: int | None = None  # type: ignore[assignment]  # hides a method of tuple that is of no use here
 
 
 class DataFault(Exception):
@@ -64,9 +64,21 @@ def tile_data(data: Any, type_: TileType, name: str, seed: int = 0) -> Array:
     return _fitted(array, type_, rows, cols, name)
 
 
+def flat_data(data: Any, element: ElementType, name: str, seed: int = 0, count: int | None = None) -> Array:
+    """``data`` as the array behind a pointer, of any shape; ``count`` is the length of a fill that names none."""
+    dtype = element_dtype(element)
+    if isinstance(data, Fill):
+        return fill(data, dtype, count or 0, name, seed)
+    if isinstance(data, np.ndarray) and data.ndim > 0:
+        return _same_dtype(data, dtype, name)
+    if isinstance(data, list | tuple):
+        return from_lists(data, dtype, name)
+    return np.full(count or 1, scalar_of(data, dtype, name), dtype)
+
+
 def _same_dtype(array: Array, dtype: np.dtype[Any], name: str) -> Array:
     if array.dtype != dtype:
-        raise DataFault(f"the array for %{name} has dtype {array.dtype}; it must have {dtype}, as the tile has")
+        raise DataFault(f"the array for %{name} has dtype {array.dtype}; it must have {dtype}")
     return array
 
 
