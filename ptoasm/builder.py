@@ -17,7 +17,7 @@ from ptoasm.dialect import instruction
 from ptoasm.dialect.base import Instruction
 from ptoasm.host_types import Written, signature
 from ptoasm.ir import DPS, HOST, SSA, SYNC, Block, Function, Literal, Module, Operation, Shape, Value
-from ptoasm.lexer import Token
+from ptoasm.lexer import TextFault, Token
 from ptoasm.numbers import integer
 from ptoasm.source import Span
 from ptoasm.statements import Statement, parse_dictionary
@@ -26,9 +26,12 @@ from ptoasm.tile_types import read_type
 from ptoasm.types import INDEX, Type
 
 HOLE = re.compile(
-    r"((?<=%)(?:[\w.$]|-(?!>))+(?:\#\d+)?"  # the name of a value
-    r"|(?<=!)pto\.\w+<[^<>]*>"  # a type
-    r"|(?<![\w.%@\"\#-])-?(?:0x[0-9A-Fa-f]+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)(?![\w.]))"  # a literal
+    r"(%(?:[\w.$]|-(?!>))+(?:\#\d+)?"  # a value
+    r"|!pto\.\w+<[^<>]*>"  # a type
+    # A literal. What may not stand before it is looked for behind its first character: a pattern whose alternatives
+    # begin with known characters is found twice as fast.
+    r"|\d(?<![\w.%@\"\#-].)(?:(?<=0)x[0-9A-Fa-f]+|\d*(?:\.\d*)?(?:[eE][+-]?\d+)?)(?![\w.])"
+    r"|-\d(?<![\w.%@\"\#-]..)(?:(?<=0)x[0-9A-Fa-f]+|\d*(?:\.\d*)?(?:[eE][+-]?\d+)?)(?![\w.]))"
 )
 """What two statements of one template may differ in."""
 
@@ -44,45 +47,60 @@ class Template:
 
     ``inputs``, ``outputs`` and ``arguments`` say where the names and literals stand: the index of a hole, or the text
     itself where it is none. ``types`` are the holes that the shape depends on, and ``shapes`` the shapes made so far.
-    ``fixed`` are holes that must have the text they had (numbers in attributes): ``variants`` holds a template for
+    ``names`` and ``literals`` are the holes that must hold a value's name and a literal. ``fixed`` are holes that must have the text they had (numbers in attributes): ``variants`` holds a template for
     each.
     """
 
-    __slots__ = ("fixed", "inputs", "key", "outputs", "shapes", "statement", "text", "types", "variants")
+    __slots__ = (
+        "fixed",
+        "inputs",
+        "key",
+        "literals",
+        "names",
+        "outputs",
+        "shapes",
+        "statement",
+        "text",
+        "types",
+        "variants",
+    )
 
     def __init__(self, statement: Statement, text: str, start: int) -> None:
         spans = {m.start() + start: k for k, m in enumerate(HOLE.finditer(text))}
         ends = [m.end() + start for m in HOLE.finditer(text)]
         used: set[int] = set()
 
-        def place(span: tuple[int, int], sigil: str) -> int | str:
+        def place(span: tuple[int, int]) -> int | str:
             at, end = span
-            written = text[at - start : end - start]
-            skip = 1 if written.startswith(sigil) else 0
-            hole = spans.get(at + skip)
+            hole = spans.get(at)
             if hole is None or ends[hole] != end:
-                return written[skip:]
+                return text[at - start : end - start]
             used.add(hole)
             return hole
 
         def name(span: tuple[int, int]) -> tuple[bool, int | str]:
-            return text[span[0] - start] == "%", place(span, "%")
+            return text[span[0] - start] == "%", place(span)
 
         self.statement = statement
         self.text = text
         self.inputs = [name(span) for span in statement.inputs]
         if statement.kind == "dps":
-            self.outputs = [place(span, "%") for span in statement.outputs]
+            self.outputs = [place(span) for span in statement.outputs]
         else:
             named = result_names(statement.results, text, start)
-            self.outputs = [name if "#" in name else place(span, "%") for name, span in named]
-        types = [place(span, "!") for span in (*(statement.input_types or ()), *(statement.output_types or ()))]
+            self.outputs = [f"%{name}" if "#" in name else place(span) for name, span in named]
+        self.names = [k for k in (*(k for named, k in self.inputs if named), *self.outputs) if isinstance(k, int)]
+        self.literals = [k for named, k in self.inputs if not named and isinstance(k, int)]
+        types = [place(span) for span in (*(statement.input_types or ()), *(statement.output_types or ()))]
         self.types = types
         holes = [t for t in types if isinstance(t, int)]
         self.key: Callable[[list[str]], Any] = itemgetter(*holes) if holes else _no_key
         self.fixed = tuple(k for k in range(len(ends)) if k not in used)
         self.shapes: dict[Any, Shape] = {}
         self.variants: dict[tuple[str, ...], Template] | None = None
+
+
+_MISMATCH = TextFault("the statement is not written like the template", 0, 0)
 
 
 def _no_key(holes: list[str]) -> tuple[str, ...]:
@@ -154,8 +172,17 @@ class Builder:
     # --- Operations --------------------------------------------------------------------------------
 
     def operation(self, template: Template, holes: list[str], start: int, end: int) -> Operation:
-        """Adds the operation that the template makes with these holes."""
+        """Adds the operation that the template makes with these holes.
+
+        TextFault, and nothing is added, where a hole holds another kind of thing, or a type that is none.
+        """
         shape = template.shapes.get(template.key(holes))
+        for hole in template.names:
+            if holes[hole][0] != "%":
+                raise _MISMATCH
+        for hole in template.literals:
+            if holes[hole][0] in "%!":
+                raise _MISMATCH
         if shape is None:
             shape = self._shape(template, holes, start)
         names = self.names
@@ -166,6 +193,7 @@ class Builder:
         for at, (is_name, hole) in enumerate(template.inputs):
             text = holes[hole] if hole.__class__ is int else hole
             if is_name:
+                text = text[1:]
                 type_ = types[at]
                 value = names.get(text)
                 if value is None:
@@ -180,7 +208,7 @@ class Builder:
         destinations = shape.form == DPS
         nested = block.parent is not None
         for at, hole in enumerate(template.outputs):
-            text = holes[hole] if hole.__class__ is int else hole
+            text = (holes[hole] if hole.__class__ is int else hole)[1:]
             type_ = types[at]
             if destinations:
                 value = names.get(text)
@@ -264,6 +292,8 @@ class Builder:
             return self._again(name, type_, op)
         value.owner = op
         value.type = type_
+        if self.block.parent is not None:
+            self._defined.append(name)
         return value
 
     def _again(self, name: str, type_: Type | None, op: Operation) -> Value:
@@ -319,6 +349,8 @@ class Builder:
     def _shape(self, template: Template, holes: list[str], start: int) -> Shape:
         """The shape of the template with these types; raises TextFault for a text that is no type."""
         texts = [holes[t] if isinstance(t, int) else t for t in template.types]
+        if any(isinstance(t, int) and holes[t][0] != "!" for t in template.types):
+            raise _MISMATCH
         statement = template.statement
         types = [self.read_type(text) for text in texts]
         given = len(statement.input_types or ())
@@ -417,6 +449,9 @@ class Builder:
             self._defined = []
             self._continue(parent, kind, statement, span)
             return
+        if parent is not None and block is not self.block and statement.dicts:
+            attributes, _ = self.read_attributes(statement)
+            parent.shape.attributes = {**parent.shape.attributes, **attributes}
         self.block, self._defined, self.lenient, self.names = block, defined, lenient, names
         self.names.update(hidden)
 
@@ -586,7 +621,7 @@ def _host_shape(
         name,
         HOST,
         _padded(found.inputs, n_in),
-        _padded(found.outputs, n_out),
+        _padded(found.outputs, n_out or len(found.outputs)),
         attributes,
         input_names=found.names[:n_in],
         keywords={key: value for key, value in keywords.items() if value},

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from ptoasm.ir import Block, Function, Literal, Operation, Value
+from ptoasm.ir import HOST, Block, Function, Literal, Operation, Value
 from ptoasm.numbers import integer, literal_number
 from ptoasm.targets import BLOCK_BYTES
 from ptoasm.types import ElementType, TileType
@@ -103,6 +103,15 @@ def _lives(
     return sorted(lives, key=lambda one: one.first), uses.bound
 
 
+def _stands_for_itself(value: Value) -> bool:
+    """Whether a value is a tile of its own at first sight: an argument of the function, or an instruction's result."""
+    owner = value.owner
+    if owner.__class__ is Block:
+        return owner.parent is None
+    shape = owner.shape  # type: ignore[union-attr]
+    return shape.definition is not None and shape.name != "pto.tassign"
+
+
 class _Uses:
     """The first and the last statement, by number, that names each tile, and the addresses that tiles are bound to."""
 
@@ -118,13 +127,23 @@ class _Uses:
 
     def visit(self, block: Block) -> None:
         """Takes note of a block's operations and those of their regions."""
+        first, last, outermost = self.first, self.last, block.parent is None
         for op in block.operations:
             self.count = here = self.count + 1
-            address = bound_address(op)
-            if address is not None:
-                _bind(self.bound, self.first, root(address[0]), address[1])
+            shape = op.shape
+            if shape.form == HOST or shape.name == "pto.tassign":
+                address = bound_address(op)
+                if address is not None:
+                    _bind(self.bound, first, root(address[0]), address[1])
             for value in (*op.inputs, *op.outputs):
-                if value.__class__ is Value and isinstance(value.type, TileType):
+                if value.__class__ is not Value or value.type.__class__ is not TileType:
+                    continue
+                if outermost and _stands_for_itself(value):
+                    if value not in last:
+                        first[value] = here
+                        self.first_use[value] = op
+                    last[value] = here
+                else:
                     self._use(root(value), here, op)
             if op.regions:
                 for region in op.regions:

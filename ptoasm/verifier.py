@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ptoasm.diagnostics import Diagnostic, Note, in_source_order
-from ptoasm.dialect.base import UNUSED, Instance, Instruction, Rule, Scalar, Tile, stated_in
+from ptoasm.dialect.base import UNUSED, Instance, Instruction, Rule, Scalar, Tile
 from ptoasm.dialect.common import (
     ADDRESS_RULES,
     ARCH,
@@ -21,6 +21,7 @@ from ptoasm.dialect.common import (
     Address,
     Form,
 )
+from ptoasm.findings import all_broken, wrong_address, wrong_tile
 from ptoasm.ir import HOST, Function, Literal, Module, Operation, Shape, Value
 from ptoasm.numbers import integer, literal_number
 from ptoasm.placement import place
@@ -41,10 +42,11 @@ class Verdict:
     ``broken`` lists the broken rules with the instance that breaks them, ``open`` those that a run must answer,
     ``individual`` those that each operation answers. ``askable`` is whether the instruction has rules and its form and
     types are right enough to ask them; ``instance`` is what they were asked about, kept where anything came of it.
+    ``fine`` has the numbers (None: not known) that break no individual rule, each with those that a run must answer.
     ``bad_types`` says whether a tile type breaks a TILE rule, ``quiet`` that there is nothing to report.
     """
 
-    __slots__ = ("askable", "bad_types", "broken", "individual", "instance", "open", "quiet", "typed")
+    __slots__ = ("askable", "bad_types", "broken", "fine", "individual", "instance", "open", "quiet", "typed")
 
     def __init__(self) -> None:
         self.broken: list[tuple[Rule, Any]] = []
@@ -53,6 +55,7 @@ class Verdict:
         self.instance: Instance | None = None
         self.typed: list[tuple[str, str]] = []
         self.askable = False
+        self.fine: dict[tuple[str, ...] | None, list[Rule]] = {}
         self.bad_types = False
         self.quiet = True
 
@@ -109,7 +112,7 @@ def _judge(shape: Shape, on: Target) -> Verdict:
 
 
 def _judge_form(shape: Shape, definition: Instruction, verdict: Verdict) -> bool:
-    """Asks the FORM rules, once for all shapes that they cannot tell apart; gives whether the other rules can be asked."""
+    """Asks the FORM rules, once for all shapes that they cannot tell apart; whether the other rules can be asked."""
     kinds = tuple([getattr(t, "kind", None) for t in (*shape.input_types, *shape.output_types)])
     key = (
         definition,
@@ -322,8 +325,8 @@ class Verifier:
         for value in function.arguments:
             if isinstance(value.type, TileType) and tile_faults(value.type):
                 seen.add(value)
-                span = self.places.argument_type(function, value)
-                self._tile_type(value.type, span, None)
+                span = self.places.argument_type(function, value) or Span(function.start, function.end)
+                self._tile_type(value.type, value, span, None)
 
     def _operation(self, op: Operation, verdict: Verdict, seen: set[Value]) -> None:
         if verdict.bad_types:
@@ -333,10 +336,24 @@ class Verifier:
         for rule, subject in verdict.broken:
             self._broken(op, rule, subject)
         if verdict.individual:
-            instance = verdict.instance
-            assert instance is not None
-            if self._literals(op, instance):
-                self._ask_one(op, verdict.individual, scalar_instance(op, instance))
+            self._individual(op, verdict)
+
+    def _individual(self, op: Operation, verdict: Verdict) -> None:
+        """Asks what an operation's numbers decide, of each set of numbers once."""
+        numbers = _written_numbers(op)
+        left = verdict.fine.get(numbers)
+        if left is not None:
+            self.open += [(rule, op) for rule in left]
+            return
+        instance = verdict.instance
+        assert instance is not None
+        found, opened = len(self.diagnostics), len(self.open)
+        if self._literals(op, instance):
+            self._ask_one(op, verdict.individual, scalar_instance(op, instance))
+        if len(self.diagnostics) == found:
+            if len(verdict.fine) > _REMEMBERED:
+                verdict.fine.clear()
+            verdict.fine[numbers] = [rule for rule, _ in self.open[opened:]]
 
     def _overlap(self, op: Operation, addresses: Addresses) -> None:
         definition = op.shape.definition
@@ -379,26 +396,15 @@ class Verifier:
                     continue
                 seen.add(value)
                 if tile_faults(type_):
-                    self._tile_type(type_, self.places.type_of(op, base + k), op)
+                    self._tile_type(type_, value, self.places.type_of(op, base + k) or op.span, op)
 
-    def _tile_type(self, type_: TileType, span: Any, op: Operation | None) -> None:
+    def _tile_type(self, type_: TileType, value: Value, span: Span, op: Operation | None) -> None:
+        assert self.function is not None
         for rule in tile_faults(type_):
-            place_ = self.places.parameter(span, rule.parameter, rule.id) if span is not None else None
-            self._add(
-                Diagnostic(
-                    "error",
-                    rule.id,
-                    rule.message(type_),
-                    self.module.source,
-                    place_ or (op.span if op is not None else None),
-                    _notes(rule, type_),
-                    op.shape.short_name if op is not None else None,
-                    self.function.name or None if self.function else None,
-                )
-            )
+            self._add(wrong_tile(self.places, rule, type_, value, span, op, self.function))
 
     def _broken(self, op: Operation, rule: Rule, subject: Any) -> None:
-        self._add(broken(self.places, op, rule, subject))
+        self.diagnostics += all_broken(self.places, op, rule, subject)
 
     def _report_on(
         self, op: Operation, code: str, severity: Any, message: str, span: Any, notes: tuple[Note, ...]
@@ -431,8 +437,7 @@ class Verifier:
             answer = rule.holds(subject)
             if answer is False:
                 broken_ids.add(rule.id)
-                span = self.places.address(op)
-                self._report_on(op, rule.id, rule.severity, rule.message(subject), span, _notes(rule, subject))
+                self._add(wrong_address(self.places, op, rule, subject))
             elif answer is None:
                 self.open.append((rule, op))
 
@@ -449,18 +454,32 @@ class Verifier:
 
     def _constant(self, op: Operation) -> None:
         value, type_ = op.inputs[0], op.shape.output_types[0] if op.shape.output_types else None
-        if isinstance(value, Literal) and isinstance(type_, ElementType) and type_.kind != "other":
-            if literal_number(value.text, type_) is None:
-                span = self.places.nth(op, 0)
-                self._report_on(op, "TYPE-02", "error", _misfit(value.text, type_), span, ())
+        if not isinstance(value, Literal) or not isinstance(type_, ElementType) or type_.kind == "other":
+            return
+        if literal_number(value.text, type_) is None:
+            self._report_on(op, "TYPE-02", "error", _misfit(value.text, type_), self.places.nth(op, 0), ())
 
     def _placement(self, function: Function) -> None:
         placement = place(function, self.ub_size)
         if placement.unplaced:
             value = placement.unplaced[0]
             op = placement.first_use[value]
-            span = self.places.value(op, value)
-            self._report_on(op, PLACE.id, PLACE.severity, PLACE.message(placement), span, _notes(PLACE, placement))
+            span, note = self.places.value(op, value), Note(f"{PLACE.page}: {PLACE.text}")
+            self._report_on(op, PLACE.id, PLACE.severity, PLACE.message(placement), span, (note,))
+
+
+def _written_numbers(op: Operation) -> tuple[str, ...] | None:
+    """The literals of an operation's scalar operands, those of constants included; None where one is not written."""
+    texts = []
+    for value in op.inputs:
+        if value.__class__ is Value and value.type.__class__ is ElementType:
+            maker = value.definition
+            if maker is None or maker.shape.name != "arith.constant":
+                return None
+            value = maker.inputs[0]
+        if isinstance(value, Literal):
+            texts.append(value.text)
+    return tuple(texts)
 
 
 def _misfit(text: str, type_: ElementType) -> str:
@@ -468,35 +487,6 @@ def _misfit(text: str, type_: ElementType) -> str:
         low, high = type_.range
         return f"{text} does not fit {type_}; it must be from {low} to {high}"
     return f"{text} is no value of type {type_}"
-
-
-def _notes(rule: Rule, subject: Any) -> tuple[Note, ...]:
-    notes = [Note(f"{rule.page}: {rule.text}")]
-    fix = rule.fix(subject) if rule.fix is not None else None
-    if fix:
-        notes.append(Note(f"help: {fix}"))
-    return tuple(notes)
-
-
-def broken(places: Places, op: Operation, rule: Rule, subject: Any) -> Diagnostic:
-    """The diagnostic for a rule that an operation breaks, with the narrowest place and where the value comes from."""
-    at, _ = rule.place(subject) if rule.place is not None else (rule.at, rule.parameter)
-    definition = op.shape.definition
-    page = stated_in(rule, "" if definition is None else definition.page)
-    notes = [Note(f"{page}: {rule.text}"), *places.origin(op, at)]
-    fix = rule.fix(subject) if rule.fix is not None else None
-    if fix:
-        notes.append(Note(f"help: {fix}"))
-    return Diagnostic(
-        rule.severity,  # type: ignore[arg-type]
-        rule.id,
-        rule.message(subject),
-        places.source,
-        places.operand(op, at),
-        tuple(notes),
-        op.shape.short_name,
-        op.block.function.name or None,
-    )
 
 
 def scalar_type(instance: Instance, name: str) -> Type | None:
@@ -546,7 +536,8 @@ def constant(operand: Value | Literal | None, type_: Type | None) -> int | float
         op = operand.definition
         if op is None or op.shape.name != "arith.constant":
             return None
-        operand, type_ = op.inputs[0], operand.type
+        type_ = operand.type
+        operand = op.inputs[0]
     if isinstance(operand, Literal) and isinstance(type_, ElementType):
         return literal_number(operand.text, type_)
     return None
@@ -591,7 +582,7 @@ class Addresses:
         bound, same = self.bound, self.same
         values = [v for v in (*op.inputs, *op.outputs) if v.__class__ is Value]
         if same:
-            values = [self.root(v) for v in values]  # type: ignore[arg-type]
+            values = [self.root(v) for v in values]
         return len(set(values)) == len(values) and sum([v in bound for v in values]) < 2
 
     def regions(self, op: Operation, instance: Instance) -> dict[str, Region | None]:
