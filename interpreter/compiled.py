@@ -63,24 +63,26 @@ class Number(NamedTuple):
 
 
 Numbers = dict[Value, Any]
-Action = Callable[[Numbers], None]
-Question = Callable[[Numbers], bool]
+Action = Callable[[], None]
+Question = Callable[[], bool]
 """Whether there is nothing to report about an instruction, with the numbers and the data of this call."""
 
 
 class Plan(NamedTuple):
     """A recorded run: where the inputs go, what is executed, where the outputs are.
 
-    ``actions`` and ``questions`` belong together; a question is None where nothing depends on numbers. ``diagnostics``
-    are those of every call.
+    ``actions`` and ``questions`` belong together; a question is None where nothing depends on numbers. ``numbers``
+    holds the scalars of the call. An output has a name and what copies it. ``diagnostics`` are those of every call.
     """
 
     targets: list[Target]
     scalars: list[Number]
+    numbers: Numbers
     actions: list[Action]
     questions: list[Question | None]
-    outputs: list[tuple[str, Array]]
+    outputs: list[tuple[str, Callable[[], Array]]]
     diagnostics: list[Diagnostic]
+    count: int  # type: ignore[assignment]  # hides a method of tuple that is of no use here
 
 
 class Kernel:
@@ -105,35 +107,35 @@ class Kernel:
     def __call__(self, **inputs: Any) -> dict[str, Any]:
         """Runs it with arrays and numbers by name (no ``%``); gives the outputs as fresh arrays."""
         plan = self._plan
-        if plan is None or len(inputs) != len(plan.targets) + len(plan.scalars):
+        if plan is None or len(inputs) != plan.count:
             return self._otherwise(inputs)
         for name, shape, dtype, elements, window in plan.targets:
             array = inputs.get(name)
-            if array.__class__ is not np.ndarray or array.shape != shape or array.dtype != dtype:
+            if array.__class__ is not np.ndarray or array.shape != shape or array.dtype is not dtype:
                 return self._otherwise(inputs)
             elements[...] = array if window is None else array[window]
-        numbers: Numbers = {}
+        if plan.scalars or self._checked:
+            return self._with_numbers(plan, inputs)
+        for action in plan.actions:
+            action()
+        return {name: copy() for name, copy in plan.outputs}
+
+    def _with_numbers(self, plan: Plan, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The rest of a call that has scalars, or that is checked."""
         for name, value, take in plan.scalars:
             if name not in inputs:
                 return self._otherwise(inputs)
             try:
-                numbers[value] = take(inputs[name])
+                plan.numbers[value] = take(inputs[name])
             except DataFault:
                 return self._run(inputs).outputs
-        if self._checked:
-            return self._replay_checked(plan, numbers, inputs)
-        for action in plan.actions:
-            action(numbers)
-        return {name: elements.copy() for name, elements in plan.outputs}
-
-    def _replay_checked(self, plan: Plan, numbers: Numbers, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Asks before each instruction; where there is something to report, an ordinary run reports it."""
         for question, action in zip(plan.questions, plan.actions, strict=True):
-            if question is not None and not question(numbers):
+            if question is not None and self._checked and not question():
                 return self._run(inputs).outputs
-            action(numbers)
-        self.diagnostics = plan.diagnostics
-        return {name: elements.copy() for name, elements in plan.outputs}
+            action()
+        if self._checked:
+            self.diagnostics = plan.diagnostics
+        return {name: copy() for name, copy in plan.outputs}
 
     def _otherwise(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """A call with inputs of other shapes than the last one's."""
@@ -141,10 +143,12 @@ class Kernel:
         if key is None:
             return self._run(inputs).outputs
         plan = self._plans.get(key)
-        if plan is not None:
-            self._plan = plan
-            return self(**inputs)
-        return self._first(inputs, key)
+        if plan is None:
+            return self._first(inputs, key)
+        self._plan = plan
+        for target in plan.targets:
+            target.elements[...] = inputs[target.name][target.window or ...]
+        return self._with_numbers(plan, inputs)
 
     def _key(self, inputs: Mapping[str, Any]) -> tuple[Any, ...] | None:
         """What a plan is made for; None where the inputs are not arrays and numbers."""
@@ -220,13 +224,16 @@ class Kernel:
             *(views.data for entry in entries for views in entry.step.outputs),
             *(views.data for _, views in outputs),
         ]
+        numbers: Numbers = {}
         return Plan(
             targets,
             scalars,
-            [_action(entry, free, looked_at) for entry in entries],
-            [_question(entry, free) for entry in entries],
-            [(name, views.data) for name, views in outputs],
+            numbers,
+            [_action(entry, free, numbers, looked_at) for entry in entries],
+            [_question(entry, free, numbers) for entry in entries],
+            [(name, views.data.copy) for name, views in outputs],
             [d for d in self.diagnostics if not _is_about_numbers(d, entries, free)],
+            len(targets) + len(scalars),
         )
 
     def _targets(self, inputs: Mapping[str, Any]) -> list[Target] | None:
@@ -294,8 +301,8 @@ def _taker(value: Value) -> Callable[[Any], Any]:
     return take
 
 
-def _action(entry: Entry, free: set[Value], looked_at: Sequence[Array]) -> Action:
-    """The instruction as a function of the numbers. Scratch that nobody else looks at need not be overwritten."""
+def _action(entry: Entry, free: set[Value], numbers: Numbers, looked_at: Sequence[Array]) -> Action:
+    """The instruction, with the numbers of the call. Scratch that nobody else looks at need not be overwritten."""
     step = entry.step
     kernel = step.kernel
     assert kernel is not None
@@ -309,7 +316,7 @@ def _action(entry: Entry, free: set[Value], looked_at: Sequence[Array]) -> Actio
     outputs = [views.data for views in step.outputs]
     if scratch or len(outputs) != 1 or len(inputs) != 1:
 
-        def general(numbers: Numbers) -> None:
+        def general() -> None:
             for at, value, dtype, _ in slots:
                 inputs[at] = dtype.type(numbers[value])
             results = kernel(*inputs)
@@ -324,25 +331,25 @@ def _action(entry: Entry, free: set[Value], looked_at: Sequence[Array]) -> Actio
     if slots:
         _, value, dtype, _ = slots[0]
 
-        def with_number(numbers: Numbers) -> None:
+        def with_number() -> None:
             output[...] = kernel(dtype.type(numbers[value]))[0]
 
         return with_number
 
-    def simple(numbers: Numbers) -> None:
+    def simple() -> None:
         output[...] = kernel(source)[0]
 
     return simple
 
 
-def _question(entry: Entry, free: set[Value]) -> Question | None:
+def _question(entry: Entry, free: set[Value], numbers: Numbers) -> Question | None:
     """What must be asked on each call before an instruction: the rules about its numbers, and about NaN."""
     step = entry.step
     if step.open and any(slot.value in free for slot in step.slots):
         known = {slot.value: number for slot, number in zip(step.slots, entry.numbers, strict=True)}
         answers: dict[tuple[Any, ...], bool] = {}
 
-        def rules_hold(numbers: Numbers) -> bool:
+        def rules_hold() -> bool:
             values = known | numbers
             key = tuple(values[slot.value] for slot in step.slots)
             if key not in answers:
@@ -353,7 +360,7 @@ def _question(entry: Entry, free: set[Value]) -> Question | None:
 
         return rules_hold
     if step.searches_floats:
-        return lambda numbers: not nan_columns(step)
+        return lambda: not nan_columns(step)
     return None
 
 

@@ -16,7 +16,8 @@ def dtype_of(element: ElementType) -> np.dtype[Any] | None:
     if element is BF16:
         from ml_dtypes import bfloat16  # imported only where a program needs it
 
-        return np.dtype(bfloat16)
+        found: np.dtype[Any] = np.dtype(bfloat16)
+        return found
     if element is F16 or element is F32:
         return np.dtype(f"float{element.bits}")
     if element.is_integer and element.bits in (8, 16, 32, 64):

@@ -10,7 +10,7 @@ import numpy as np
 from ptoasm.dialect.base import UNUSED, Instance, Instruction, Rule, Scalar, Tile, whole_valid_region
 from ptoasm.dialect.common import HAZARD_RULES
 from ptoasm.interpreter.dtypes import dtype_of
-from ptoasm.interpreter.kernels import Call, Kernel, Spec, lookup
+from ptoasm.interpreter.kernels import Array, Call, Kernel, Spec, lookup
 from ptoasm.interpreter.memory import FILL, SPOILED, Memory
 from ptoasm.interpreter.tiles import Place, TileRef, Views
 from ptoasm.ir import Operation, Value
@@ -276,5 +276,14 @@ def _find_scratch(step: Step, definition: Instruction, refs: Mapping[str, TileRe
 
 def nan_columns(step: Step) -> int:
     """How many columns of the source have a NaN."""
-    found = np.isnan(step.inputs[0])
-    return int(found.any(axis=0).sum()) if found.any() else 0
+    source = step.inputs[0]
+    return int(np.isnan(source).any(axis=0).sum()) if _has_nan(source) else 0
+
+
+def _has_nan(array: Array) -> bool:
+    if array.dtype == np.float16:  # as integers they compare many at a time
+        return bool((array.view(np.int16) & np.int16(0x7FFF)).max() > _HALF_INFINITY)
+    return bool(np.isnan(array).any())
+
+
+_HALF_INFINITY = 0x7C00

@@ -6,6 +6,7 @@ instructions that are near relatives, has a table `PLANS` from instruction name 
 
 import pkgutil
 from collections.abc import Callable, Mapping
+from contextvars import copy_context
 from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any, NamedTuple, cast
@@ -41,6 +42,20 @@ class Call(NamedTuple):
 
 
 Plan = Callable[[Call], Kernel]
+
+
+_quiet = copy_context()
+_quiet.run(np.seterr, all="ignore")
+
+
+def quietly(kernel: Kernel) -> Kernel:
+    """The kernel without NumPy's warnings about floats, for a quarter of what entering `np.errstate` costs."""
+    copy = _quiet.copy
+
+    def quiet(*inputs: Any) -> tuple[Array, ...]:
+        return copy().run(kernel, *inputs)
+
+    return quiet
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ptoasm.interpreter.conversion import MODES, converter, narrow
-from ptoasm.interpreter.kernels import Array, Call, Kernel, Plan, Spec, tcolargmin
+from ptoasm.interpreter.kernels import Array, Call, Kernel, Plan, Spec, quietly, tcolargmin
 
 Dtype = np.dtype[Any]
 Function = Callable[..., Any]
@@ -213,7 +213,7 @@ def _same_elements(call: Call, dtype: Dtype) -> None:
 
 def _quiet(kernel: Kernel) -> Kernel:
     """What overflows, divides by zero or has no result says so in its numbers: infinities and NaNs."""
-    return np.errstate(all="ignore")(kernel)
+    return quietly(kernel)
 
 
 PLANS: dict[str, Plan] = {

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ptoasm.interpreter.conversion import to_odd
-from ptoasm.interpreter.kernels import Array, Call, Kernel
+from ptoasm.interpreter.kernels import Array, Call, Kernel, quietly
 
 MAX_LENGTH = 1 << 24
 """Above it k is no longer exact in a float32, and no UB holds that many elements."""
@@ -29,7 +29,7 @@ def plan(call: Call) -> Kernel:
     if dtype.kind in "iu":
         return partial(_native, steps)
     kernel = partial(_native, steps) if wide == dtype else partial(_through_wider(dtype), steps, dtype)
-    return np.errstate(over="ignore", invalid="ignore")(kernel)
+    return quietly(kernel)
 
 
 def _through_wider(dtype: np.dtype[Any]) -> Kernel:
