@@ -57,19 +57,22 @@ class Printer:
     def module(self, module: Module) -> None:
         """Prints everything that the module holds."""
         if not module.wrapped:
-            self._items(module, "")
+            self._items(module.items, "")
             self._rest("")
             return
+        before, inside, after = _around(module)
+        self._items(before, "")
         symbol = f" {symbol_text(module.name)}" if module.name else ""
         attributes = f" attributes {dictionary_text(module.attributes)}" if module.attributes else ""
         self._line("", f"module{symbol}{attributes} {{", module.span.start, module.span.end)
         self._fresh = True
-        self._items(module, "  ")
+        self._items(inside, "  ")
         self._close("", "}", module.end)
+        self._items(after, "")
         self._rest("")
 
-    def _items(self, module: Module, indent: str) -> None:
-        for item in module.items:
+    def _items(self, items: Iterable[Function | str], indent: str) -> None:
+        for item in items:
             if isinstance(item, Function):
                 self._function(item, indent)
             else:
@@ -102,7 +105,7 @@ class Printer:
         lines, types = self.lines, self.types
         for op in block.operations:
             if op.start >= self._blank_at or op.start >= self._next:
-                self._before(op.start, indent)
+                self._before(op.start, indent, comments=op.start < op.end)
             shape = op.shape
             form = shape.printed.get(types)
             if form is None:
@@ -111,7 +114,7 @@ class Printer:
             if form.__class__ is not str or (outputs and "#" in outputs[0].name and shape.form != DPS):
                 lines.append(indent + self._unusual(op, form))
             else:
-                values = op.inputs + outputs if shape.form == DPS else outputs + op.inputs
+                values = [*op.inputs, *outputs] if shape.form == DPS else [*outputs, *op.inputs]
                 names = [f"%{v.name}" if v.__class__ is Value else v.text for v in values]  # type: ignore[union-attr]
                 lines.append(indent + form % tuple(names))
             self._fresh = False
@@ -141,7 +144,8 @@ class Printer:
             if k:
                 self._close(indent, f"}} {_CONTINUED.get(op.shape.name, 'else')} {{", block.start)
             self._region(block, indent)
-        self._close(indent, "}", op.regions[-1].end)
+        given = op.shape.attributes if op.shape.name in _ATTRIBUTES_LAST else None
+        self._close(indent, f"}} {dictionary_text(given)}" if given else "}", op.regions[-1].end)
 
     # --- Lines and comments ----------------------------------------------------------------------
 
@@ -175,9 +179,12 @@ class Printer:
         if self._next < _NEVER and end:
             self._after(end, end + len(text))
 
-    def _before(self, start: int, indent: str, *, blank: bool = True) -> None:
-        """Prints the comments and the blank line that stand before ``start``."""
-        while self._next < start:
+    def _before(self, start: int, indent: str, *, blank: bool = True, comments: bool = True) -> None:
+        """Prints the comments and the blank line that stand before ``start``.
+
+        An operation that a conversion adds has no extent: the comments stay with the one that follows it.
+        """
+        while comments and self._next < start:
             begin, end = self._comments[self._at]
             self._blank_before(begin)
             self.lines.append(indent + self._text[begin:end].rstrip())
@@ -229,7 +236,19 @@ class Printer:
         return str(type_)
 
 
+def _around(module: Module) -> tuple[list[Function | str], list[Function | str], list[Function | str]]:
+    """What stands before the module's header, inside of it and behind its end: aliases stand outside."""
+    text = module.source.text
+    places = [item.start if isinstance(item, Function) else text.find(item) for item in module.items]
+    before = [item for item, at in zip(module.items, places, strict=True) if at < module.span.start]
+    after = [item for item, at in zip(module.items, places, strict=True) if at > module.end > 0]
+    inside = [item for item in module.items if item not in before and item not in after]
+    return before, inside, after
+
+
 _CONTINUED = {"scf.while": "do"}
+_ATTRIBUTES_LAST = frozenset({"scf.for", "scf.if", "scf.while"})
+"""Operations that have their attributes after the end of their regions."""
 
 TypeText = Callable[[Type | None], str]
 
@@ -516,7 +535,7 @@ def _query(op: Operation, text: TypeText) -> str:
 
 
 def _results_of(op: Operation, text: TypeText) -> str:
-    return f" -> ({', '.join(map(text, op.shape.output_types))})" if op.outputs else ""
+    return f" -> ({', '.join(map(text, op.shape.output_types))})" if op.shape.output_types else ""
 
 
 def _loop(op: Operation, text: TypeText) -> Callable[[Operation], str]:

@@ -1,0 +1,130 @@
+"""Between the forms: the synchronous form, level 1 (``ssa``), level 2 (``dps``), MLIR's generic form and C++.
+
+What a form cannot say, but that changes no result, is a remark among the notes. What it cannot say otherwise is an
+error, and there is no output. See docs/conversion.md.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ptoasm.diagnostics import Diagnostic, PtoError, has_errors
+from ptoasm.ir import DPS, SSA, SYNC, Function, Literal, Module, Operation, Value
+from ptoasm.level1 import NeedsAddressesError, ToValues
+from ptoasm.level2 import ToBuffers
+from ptoasm.placement import Placement, place
+from ptoasm.printer import COMPACT, print_module
+from ptoasm.rewrite import Rewriter, binding_shape
+from ptoasm.targets import A5, Target
+from ptoasm.verifier import choose_target, verify
+
+FORMS = (SYNC, SSA, DPS, "generic", "cpp")
+"""What a program can be converted to."""
+
+
+class Converted(NamedTuple):
+    """The text, and the remarks about what it does not say. ``module`` is None for C++."""
+
+    text: str
+    notes: list[Diagnostic]
+    module: Module | None
+
+
+def convert(
+    module: Module, to: str, *, arch: str | None = None, types: str = COMPACT, place: bool = False
+) -> Converted:
+    """The program in another form: ``sync``, ``ssa``, ``dps``, ``generic`` or ``cpp``.
+
+    ``arch`` is the target that addresses are chosen for, ``types`` how tile types are spelled (``compact``,
+    ``keyed``). With ``place`` the addresses of all tiles are written out. PtoError where it cannot be said.
+    """
+    if to not in FORMS:
+        raise ValueError(f"to is {to!r}; it must be one of {', '.join(FORMS)}")
+    _refuse_faults(module)
+    target = choose_target(module, arch)
+    if to == "cpp":
+        from ptoasm.cpp import to_cpp
+
+        return Converted(to_cpp(module, target, place), [], None)
+    if to == "generic":
+        from ptoasm.generic import print_generic
+
+        placed = write_addresses(Rewriter(module).run(), target) if place else module
+        return Converted(print_generic(placed, types=types), [], placed)
+    made, notes = rewritten(module, to, target, fixed=arch is not None)
+    if place:
+        write_addresses(made, target)
+    return Converted(print_module(made, types=types), notes, made)
+
+
+def _refuse_faults(module: Module) -> None:
+    """Raises where the text is not the language, or an operation does not have the shape of its form."""
+    faults = [d for d in verify(module) if d.severity == "error" and d.code.startswith(_SHAPE_FAULTS)]
+    if has_errors(faults):
+        raise PtoError(faults)
+
+
+_SHAPE_FAULTS = ("PARSE-", "NAME-", "TYPE-", "FORM-03", "FORM-04", "FORM-05")
+"""Not FORM-01 and FORM-02: the kind of the tile types is what a conversion writes anew."""
+
+
+def rewritten(module: Module, to: str, target: Target, *, fixed: bool = True) -> tuple[Module, list[Diagnostic]]:
+    """The module in the form ``sync``, ``ssa`` or ``dps``, and the notes."""
+    if to == DPS:
+        buffers = ToBuffers(module)
+        return buffers.run(), buffers.notes
+    values = ToValues(module, to)
+    try:
+        return values.run(), values.notes
+    except NeedsAddressesError:
+        values = ToValues(module, to, _all_addresses(module, target, fixed))
+        return values.run(), values.notes
+
+
+# --- Addresses ---------------------------------------------------------------------------------------------
+
+
+def _all_addresses(module: Module, target: Target, fixed: bool) -> dict[Value, int]:
+    """Where the placement puts the tiles that have no address."""
+    addresses: dict[Value, int] = {}
+    for function in module.functions:
+        if function.body is not None:
+            found = place(function, target.ub_size)
+            if found.unplaced and not fixed:
+                found = place(function, A5.ub_size)
+            _refuse_unplaced(module, function, found)
+            addresses |= found.addresses
+    return addresses
+
+
+def _refuse_unplaced(module: Module, function: Function, found: Placement) -> None:
+    if found.unplaced:
+        op = found.first_use[found.unplaced[0]]
+        name = function.name or None
+        raise PtoError([Diagnostic("error", "PLACE-01", found.explanation(), module.source, op.span, (), None, name)])
+
+
+def write_addresses(module: Module, target: Target) -> Module:
+    """Writes the addresses that the placement chooses into the module itself, as ``tassign`` statements."""
+    addresses = _all_addresses(module, target, True)
+    for function in module.functions:
+        body = function.body
+        if body is None or not body.operations:
+            continue
+        given = [v for v in function.arguments if v in addresses]
+        for block in {op.block for op in function.walk()}:
+            block.operations = [made for op in block.operations for made in _with_addresses(op, addresses)]
+        body.operations[:0] = [_binding(v, addresses[v], body.operations[0]) for v in given]
+    return module
+
+
+def _with_addresses(op: Operation, addresses: dict[Value, int]) -> list[Operation]:
+    """An operation with the bindings of what it defines: of a buffer behind it, of a result before it."""
+    bindings = [_binding(v, addresses[v], op) for v in op.results if v in addresses]
+    if op.shape.name == "pto.alloc_tile":
+        return [op, *bindings]
+    return [*bindings, op] if op.shape.definition is not None else [op]
+
+
+def _binding(value: Value, address: int, like: Operation) -> Operation:
+    return Operation(binding_shape(), [value, Literal(hex(address))], [], like.block, like.start, like.start)

@@ -1,0 +1,323 @@
+"""Copies a module, changing it on the way: what the conversions have in common.
+
+The copy keeps the places of the operations in the source, so that comments and diagnostics still find them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+from ptoasm.diagnostics import Diagnostic, PtoError
+from ptoasm.dialect import instruction
+from ptoasm.dialect.base import Instruction
+from ptoasm.ir import DPS, FOREIGN, HOST, SSA, Block, Function, Literal, Module, Operation, Shape, Value
+from ptoasm.types import I64, INDEX, ElementType, TileType, Type
+
+_MENTION = re.compile(r"%((?:[\w.$]|-(?!>))+(?:#\d+)?)")
+
+
+class Rewriter:
+    """Copies a module. ``kind`` is the kind that tile types get (``tile``, ``tile_buf``); None leaves them."""
+
+    kind: str | None = None
+
+    def __init__(self, module: Module) -> None:
+        self.source = module.source
+        self.old = module
+        self.module = Module(module.source)
+        self.values: dict[Value, Value] = {}
+        self.names: set[str] = set()
+        self.by_name: dict[str, Value] = {}
+        self.block: Block = Block(Function(self.module))
+        self.function: Function = self.block.function
+        self._shapes: dict[Any, Shape] = {}
+        self.notes: list[Diagnostic] = []
+
+    # --- What a conversion says --------------------------------------------------------------------------
+
+    def fault(self, op: Operation, message: str) -> PtoError:
+        """The error that says why an operation cannot be converted."""
+        return PtoError([self._diagnostic("error", "CONV-01", op, message)])
+
+    def note(self, op: Operation, message: str) -> None:
+        """Says what gets lost, or comes out otherwise than it was written."""
+        self.notes.append(self._diagnostic("remark", "CONV-02", op, message))
+
+    def _diagnostic(self, severity: Any, code: str, op: Operation, message: str) -> Diagnostic:
+        name = op.block.function.name or None
+        return Diagnostic(severity, code, message, self.source, op.span, (), op.shape.short_name, name)
+
+    # --- Structure ---------------------------------------------------------------------------------------
+
+    def run(self) -> Module:
+        """The copy."""
+        old, new = self.old, self.module
+        new.name, new.wrapped, new.span, new.end = old.name, old.wrapped, old.span, old.end
+        new.attributes = old.attributes
+        for item in old.items:
+            if isinstance(item, Function):
+                made = self.copy_function(item)
+                new.functions.append(made)
+                new.items.append(made)
+            else:
+                new.items.append(item)
+        return new
+
+    def copy_function(self, old: Function) -> Function:
+        """A copy of one function."""
+        new = Function(self.module, old.name, flat=old.flat, start=old.start, end=old.end)
+        new.visibility, new.attributes = old.visibility, old.attributes
+        new.argument_attributes, new.result_attributes = old.argument_attributes, old.result_attributes
+        new.argument_types = tuple(map(self.type, old.argument_types))
+        new.result_types = tuple(map(self.type, old.result_types))
+        if old.body is None:
+            new.body = None
+            return new
+        assert new.body is not None
+        self.function = new
+        self.by_name = {value.name: value for value in all_values(old)}
+        self.names = set(self.by_name)
+        self.begin(old, new)
+        self.copy_block(old.body, new.body)
+        new.body.free = [v for v in dict.fromkeys(self.values.values()) if v.owner is new.body and old.flat]
+        return new
+
+    def begin(self, old: Function, new: Function) -> None:
+        """Called before a function's body is copied."""
+
+    def copy_block(self, old: Block, new: Block) -> None:
+        """Copies a block's arguments and operations into ``new``."""
+        outer, self.block = self.block, new
+        new.start, new.end, new.label = old.start, old.end, old.label
+        for argument in old.arguments:
+            new.arguments.append(self.bind(argument, Value(argument.name, self.type_of(argument), new)))
+        for op in old.operations:
+            self.operation(op)
+        self.block = outer
+
+    def operation(self, op: Operation) -> None:
+        """Converts one operation; here it is copied."""
+        self.copy(op)
+
+    def copy(self, op: Operation) -> Operation:
+        """Adds a copy of an operation to the current block."""
+        if op.shape.form == FOREIGN:
+            return self._copy_foreign(op)
+        inputs = [self.operand(v) for v in op.inputs]
+        made = Operation(op.shape, inputs, [], self.block, op.start, op.end)
+        if op.shape.form == DPS:
+            made.outputs = [self.value(v) for v in op.outputs]
+        else:
+            made.outputs = [self.define(v, made) for v in op.outputs]
+        made.shape = self.retyped(op.shape, inputs, made.outputs)
+        self.block.operations.append(made)
+        for region in op.regions:
+            block = Block(self.function, made)
+            made.regions += (block,)
+            self.copy_block(region, block)
+        return made
+
+    def _copy_foreign(self, op: Operation) -> Operation:
+        text = op.shape.keywords["text"]
+        named = _MENTION.sub(lambda m: f"%{self._current_name(m[1])}", text) if "%" in text else text
+        shape = op.shape if named == text else Shape(op.shape.name, FOREIGN, keywords={"text": named})
+        made = Operation(shape, [], [], self.block, op.start, op.end)
+        made.outputs = [self.define(v, made) for v in op.outputs]
+        self.block.operations.append(made)
+        return made
+
+    def _current_name(self, name: str) -> str:
+        value = self.by_name.get(name)
+        return name if value is None else self.value(value).name
+
+    # --- Values ------------------------------------------------------------------------------------------
+
+    def operand(self, value: Value | Literal) -> Value | Literal:
+        """What stands for an operand in the copy."""
+        return self.value(value) if isinstance(value, Value) else value
+
+    def value(self, old: Value) -> Value:
+        """What stands for a value in the copy; one that is named before its definition is made now."""
+        found = self.values.get(old)
+        if found is None:
+            root = self.function.body
+            assert root is not None
+            found = self.values[old] = Value(old.name, self.type_of(old), root)
+        return found
+
+    def bind(self, old: Value, new: Value) -> Value:
+        """Lets ``new`` stand for ``old``."""
+        self.values[old] = new
+        return new
+
+    def define(self, old: Value, op: Operation) -> Value:
+        """The result of the copy that stands for the old result."""
+        found = self.values.get(old)
+        if found is None or found.owner is not self.function.body:
+            found = self.bind(old, Value(old.name, self.type_of(old), op))
+        found.owner = op
+        return found
+
+    def fresh(self, stem: str) -> str:
+        """A name that nothing in the function has: ``stem.1``, ``stem.2``, …"""
+        stem = stem.replace("#", ".")
+        number = 1
+        while f"{stem}.{number}" in self.names:
+            number += 1
+        name = f"{stem}.{number}"
+        self.names.add(name)
+        return name
+
+    def unused(self, name: str) -> str:
+        """The name itself where nothing has it yet, else a fresh one."""
+        if name in self.names:
+            return self.fresh(name)
+        self.names.add(name)
+        return name
+
+    # --- Types and shapes ---------------------------------------------------------------------------------
+
+    def type(self, type_: Type) -> Type:
+        """A type with the kind that tiles have in the copy."""
+        if self.kind is not None and isinstance(type_, TileType) and type_.kind != self.kind:
+            return type_.with_(kind=self.kind)
+        return type_
+
+    def type_of(self, old: Value) -> Type | None:
+        """The type of the copy of a value."""
+        return None if old.type is None else self.type(old.type)
+
+    def retyped(self, shape: Shape, inputs: Sequence[Value | Literal], outputs: Sequence[Value]) -> Shape:
+        """The shape with the types that the values have now."""
+        before = (*shape.input_types, *shape.output_types)
+        after = tuple(_type_now(t, v) for t, v in zip(before, (*inputs, *outputs), strict=True))
+        if after == before:
+            return shape
+        key = (shape, after)
+        found = self._shapes.get(key)
+        if found is None:
+            n = len(shape.input_types)
+            found = self._shapes[key] = Shape(
+                shape.name,
+                shape.form,
+                after[:n],
+                after[n:],
+                shape.attributes,
+                definition=shape.definition,
+                input_names=shape.input_names,
+                output_names=shape.output_names,
+                keywords=shape.keywords,
+                duplicates=shape.duplicates,
+                type_counts=shape.type_counts,
+            )
+        return found
+
+    def instruction_shape(
+        self,
+        like: Shape,
+        form: str,
+        inputs: Iterable[tuple[str, Type | None]],
+        outputs: Iterable[tuple[str, Type | None]],
+    ) -> Shape:
+        """The shape of an instruction in another form; operands and results as (name, type)."""
+        key = (like, form, tuple(inputs), tuple(outputs))
+        found = self._shapes.get(key)
+        if found is None:
+            found = self._shapes[key] = Shape(
+                like.name,
+                form,
+                tuple(t for _, t in key[2]),
+                tuple(t for _, t in key[3]),
+                like.attributes,
+                definition=like.definition,
+                input_names=tuple(n for n, _ in key[2]),
+                output_names=tuple(n for n, _ in key[3]),
+            )
+        return found
+
+    # --- New operations -----------------------------------------------------------------------------------
+
+    def add(self, shape: Shape, inputs: list[Value | Literal], like: Operation) -> Operation:
+        """Adds an operation without results to the current block, at the place of ``like``."""
+        made = Operation(shape, inputs, [], self.block, like.start, like.start)
+        self.block.operations.append(made)
+        return made
+
+    def add_alloc(self, value: Value, operands: Sequence[tuple[str, Value]], like: Operation) -> Operation:
+        """Adds the ``alloc_tile`` that defines ``value``."""
+        made = self.add(alloc_shape(value.type, tuple(name for name, _ in operands)), [v for _, v in operands], like)
+        made.outputs.append(value)
+        value.owner = made
+        return made
+
+    def add_binding(self, value: Value, address: Value | Literal, like: Operation) -> Operation:
+        """Adds ``pto.tassign %value, @tile(address)``."""
+        return self.add(binding_shape(), [value, address], like)
+
+
+def _type_now(written: Type | None, value: Value | Literal) -> Type | None:
+    if isinstance(written, TileType) and isinstance(value, Value):
+        return value.type
+    return written
+
+
+def all_values(function: Function) -> Iterable[Value]:
+    """Every value of a function, some of them more than once."""
+    yield from function.arguments
+    for op in function.walk():
+        yield from op.outputs
+        yield from (v for v in op.inputs if isinstance(v, Value))
+        for region in op.regions:
+            yield from region.arguments
+
+
+@cache
+def alloc_shape(type_: Type | None, names: tuple[str, ...]) -> Shape:
+    """The shape of an ``alloc_tile`` with these operands."""
+    types = tuple(I64 if name == "addr" else INDEX for name in names)
+    return Shape("pto.alloc_tile", HOST, types, (type_,), input_names=names)
+
+
+@cache
+def binding_shape() -> Shape:
+    """The shape of ``pto.tassign %x, @tile(…)``."""
+    names = ("tile", "address")
+    return Shape(
+        "pto.tassign",
+        SSA,
+        (None, None),
+        (),
+        definition=instruction("tassign"),
+        input_names=names,
+        keywords={"at": True},
+    )
+
+
+@cache
+def constant_shape(type_: ElementType) -> Shape:
+    """The shape of ``arith.constant``."""
+    return Shape("arith.constant", HOST, (None,), (type_,), input_names=("value",))
+
+
+def is_instruction(op: Operation) -> bool:
+    """Whether it is a tile instruction that takes part in conversions (``tassign`` only binds)."""
+    shape = op.shape
+    return shape.definition is not None and shape.form != FOREIGN and shape.name != "pto.tassign"
+
+
+def tile_outputs(op: Operation) -> list[Value]:
+    """The tiles that an instruction writes."""
+    return [v for v in op.outputs if isinstance(v.type, TileType)]
+
+
+def scratch_of(op: Operation) -> tuple[int, Value] | None:
+    """The position and the value of an instruction's scratch operand."""
+    definition: Instruction | None = op.shape.definition
+    if definition is None or definition.scratch not in op.shape.input_names:
+        return None
+    at = op.shape.input_names.index(definition.scratch)
+    value = op.inputs[at]
+    return (at, value) if isinstance(value, Value) else None
