@@ -7,8 +7,9 @@ from ptoasm.diagnostics import Note
 from ptoasm.ir import Function, Literal, Module, Operation, Value
 from ptoasm.lexer import Chunk, blank_comments
 from ptoasm.source import Span
-from ptoasm.statements import Statement, parse_chunk, parse_dictionary
+from ptoasm.statements import Statement, parse_chunk, parse_dictionary, span_of
 from ptoasm.tile_types import parameter_spans
+from ptoasm.types import TileType
 
 
 class Places:
@@ -48,14 +49,28 @@ class Places:
         return names[at][1] if 0 <= at < len(names) else self.name(op)
 
     def operand(self, op: Operation, name: str) -> Span:
-        """The operand, result or (``{name``) attribute that a rule names; the operation's name for anything else."""
+        """What a rule names (see Rule): an operand, a result, an attribute or a list; else the operation's name."""
         if name.startswith("{"):
             return self.dictionary_entry(op.start, name[1:]) or self.name(op)
-        at = self._index(op, name)
+        if name.startswith(":") or name == "results":
+            return self._list(op, name) or self.name(op)
+        at = self.index(op, name)
         return self.name(op) if at is None else self.nth(op, at)
 
+    def _list(self, op: Operation, name: str) -> Span | None:
+        statement = self.statement(op.start)
+        if name == "results":
+            return None if statement.results is None else Span(*statement.results.items[0])
+        types = statement.input_types
+        if name == ":>" and (statement.kind == "dps" or statement.output_types):
+            types = statement.output_types
+        return span_of(types) if types else None
+
     @staticmethod
-    def _index(op: Operation, name: str) -> int | None:
+    def index(op: Operation, name: str) -> int | None:
+        """The position of an operand among the inputs and then the outputs, by the page's name or as ``#position``."""
+        if name.startswith("#"):
+            return int(name[1:])
         shape = op.shape
         if name in shape.input_names:
             return shape.input_names.index(name)
@@ -74,7 +89,12 @@ class Places:
         """The type that is written for the operand or result at this position."""
         statement = self.statement(op.start)
         types = statement.input_types or []
-        if at >= len(op.inputs):
+        if statement.kind == "sync" and at < len(op.inputs):
+            # Scalars have no type in the synchronous form.
+            if op.shape.input_types[at] is None or not isinstance(op.shape.input_types[at], TileType):
+                return None
+            at = sum(isinstance(t, TileType) for t in op.shape.input_types[:at])
+        elif at >= len(op.inputs):
             at, types = at - len(op.inputs), statement.output_types or []
             if statement.kind == "sync" and statement.output_types is None:
                 types = statement.input_types or []
@@ -90,15 +110,12 @@ class Places:
                 return Span(*type_item)
         return None
 
-    def parameter(self, span: Span, field: str, rule: str = "") -> Span:
+    def parameter(self, span: Span, name: str) -> Span:
         """A parameter of the type at ``span``; the whole type where it is not written out."""
         text = self.code[span.start + 1 : span.end]
         found = parameter_spans(text)
-        place = found.get(field)
-        if rule == "TILE-02":
-            place = found.get("valid_rows") or found.get("valid_cols")
-        elif rule == "TILE-03" and "blayout" not in found:
-            place = found.get("cols")
+        physical = {"dtype": "element", "valid_rows": "rows", "valid_cols": "cols"}
+        place = found.get(name) or found.get(physical.get(name, ""))
         return span if place is None else Span(span.start + 1 + place[0], span.start + 1 + place[1])
 
     def address(self, op: Operation) -> Span:
@@ -109,13 +126,22 @@ class Places:
 
     def dictionary_entry(self, start: int, key: str) -> Span | None:
         """An attribute of the statement that starts here: the last entry with this name."""
-        found = None
+        found = self._dictionary_entries(start, key)
+        return found[-1] if found else None
+
+    def _dictionary_entries(self, start: int, key: str) -> list[Span]:
+        found = []
         for token in self.statement(start).dicts:
             for name, value in parse_dictionary(token.value):
                 if name.value.strip('"') == key:
                     end = name.end if value is None else value.end
-                    found = Span(token.start + name.start, token.start + end)
+                    found.append(Span(token.start + name.start, token.start + end))
         return found
+
+    def earlier_entry(self, op: Operation, name: str) -> tuple[Note, ...]:
+        """A note that points at the first of two entries with the name of an attribute (``{name``)."""
+        found = self._dictionary_entries(op.start, name[1:]) if name.startswith("{") else []
+        return (Note("it is given here first", self.source, found[0]),) if len(found) > 1 else ()
 
     def origin(self, op: Operation, name: str) -> tuple[Note, ...]:
         """A note that points at where an operand comes from, unless this statement is where."""

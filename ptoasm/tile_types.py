@@ -6,6 +6,7 @@ A type is parsed once for each distinct text; texts that differ only in their nu
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
 from lark.exceptions import UnexpectedInput
@@ -170,21 +171,32 @@ def _read_tile(text: str, head: re.Match[str]) -> TileType:
 
 
 def parameter_spans(text: str) -> dict[str, tuple[int, int]]:
-    """Where the parameters stand in the text of a tile type: offsets by field name, as in TileType."""
+    """Where the parameters stand in the text of a tile type: offsets by field name, as in TileType.
+
+    ``kind`` is the type's own name; a parameter that is none of ours is found as ``key=``.
+    """
     head = _TILE.match(text)
     if head is None:
         return {}
     reader = _TileReader(text, head)
-    try:
+    with suppress(TextFault):
         reader.fields()
-    except TextFault:
-        pass
-    return reader.spans
+    return {**reader.spans, "kind": head.span()}
 
 
 def unknown_parameters(type_: Type) -> tuple[tuple[str, str], ...]:
     """The parameters that are kept without being understood."""
     return type_.extra if isinstance(type_, TileType) else ()
+
+
+def _parts(token: Token, *texts: str) -> list[Token]:
+    """The parts of ``16x256xf32``, each with its place."""
+    parts = []
+    at = token.start
+    for text in texts:
+        parts.append(Token(token.type, text, at, at + len(text)))
+        at += len(text) + 1
+    return parts
 
 
 class _TileReader:
@@ -251,10 +263,9 @@ class _TileReader:
         return TextFault(message, start + self.offset, end + self.offset)
 
     def _dots(self, start: int, end: int) -> TextFault:
+        example = f"!pto.{self.kind}<vec, 16x256xf32>"
         return self._fault(
-            f"'...' stands for \"some type\" on the pages; write the type out, for example !pto.{self.kind}<vec, 16x256xf32>",
-            start,
-            end,
+            f"'...' stands for \"some type\" on the pages; write the type out, for example {example}", start, end
         )
 
     def _take(self, kind: str, key: Token | None, value: Token) -> None:
@@ -265,9 +276,10 @@ class _TileReader:
             self._keyed(key, value)
         elif kind == "shaped":
             rows, cols, element = value.value.split("x", 2)
-            self._set("rows", self._extent(value, rows, 0), value)
-            self._set("cols", self._extent(value, cols, 1), value)
-            self._set("element", element_type(element), value)
+            parts = _parts(value, rows, cols, element)
+            self._set("rows", self._physical(value, rows, 0), parts[0])
+            self._set("cols", self._physical(value, cols, 1), parts[1])
+            self._set("element", element_type(element), parts[2])
         elif kind == "integer":
             self._integer(value)
         else:
@@ -277,7 +289,7 @@ class _TileReader:
         field = _KEYS.get(key.value)
         if field is None:
             self.extra.append((key.value, value.value))
-            self.spans[key.value] = (key.start + self.offset, value.end + self.offset)
+            self.spans[f"{key.value}="] = (key.start + self.offset, value.end + self.offset)
         elif field == "valid":
             if value.type != "tile_type__EXTENTS":
                 raise self._fault(
@@ -286,8 +298,9 @@ class _TileReader:
                     value.end,
                 )
             rows, cols = value.value.split("x")
-            self._set("valid_rows", self._extent(value, rows, 0), value)
-            self._set("valid_cols", self._extent(value, cols, 1), value)
+            parts = _parts(value, rows, cols)
+            self._set("valid_rows", self._extent(value, rows, 0), parts[0])
+            self._set("valid_cols", self._extent(value, cols, 1), parts[1])
         elif field in ("rows", "cols", "valid_rows", "valid_cols"):
             dynamic = field.startswith("valid")
             if value.type != "tile_type__INTEGER" and not (dynamic and value.value == "?"):
@@ -298,6 +311,16 @@ class _TileReader:
             self._set(field, element_type(value.value), value)
         else:
             self._set(field, self._enum(field, value), value)
+
+    def _physical(self, token: Token, text: str, part: int) -> Any:
+        if text == "?":
+            raise self._fault(
+                f"'{token.value}' has a ? in the physical shape, which must be numbers; "
+                "the valid region can be known at run time only, as in valid=?x?",
+                token.start,
+                token.end,
+            )
+        return self._extent(token, text, part)
 
     def _extent(self, token: Token, text: str, part: int | None) -> Any:
         if text == "?":

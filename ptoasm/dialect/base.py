@@ -11,7 +11,7 @@ from copy import copy
 from typing import Any, NamedTuple
 
 from ptoasm.regions import Region
-from ptoasm.targets import Target
+from ptoasm.targets import BLOCK_BYTES, Target
 from ptoasm.types import ElementType, TileType, Type
 
 BOTH = ("a2a3", "a5")
@@ -84,6 +84,10 @@ class Instance:
         self.regions = regions
         self.modes = instruction.modes(self)
 
+    def on(self, target: Target) -> Instance:
+        """The same operation on another target."""
+        return Instance(self.instruction, self.form, target, self.tiles, self.scalars, self.attributes, self.regions)
+
     def __getitem__(self, name: str) -> Tile:
         return self.tiles[name]
 
@@ -94,16 +98,18 @@ class Rule:
     ``text`` is the rule as a sentence, ``page`` the page's section. ``holds`` is the predicate, ``message`` states the
     actual and the required value, ``fix`` what to do, where there is one. The rule applies to the targets ``arches``,
     where the instance is in ``mode`` and has all ``operands``; it is asked only where the rules ``after`` hold.
-    ``at`` names the operand or attribute at fault (``{name`` an attribute) and ``parameter`` the type parameter;
-    ``place`` says so where it depends on the subject. A rule that is asked for each operation, and not once for each
-    shape, is ``individual``. The rules of an instruction are asked about an Instance, those of ``common.py`` about what
-    they are about.
+    ``at`` names the operand or attribute at fault and ``parameter`` the type parameter; ``place`` says so where it
+    depends on the subject. ``{name`` is an attribute, ``#k`` the operand or result number k, ``:`` the types before the
+    arrow, ``:>`` those behind it. ``each`` parts a subject into those that break the rule one by one, where it can be
+    broken more than once. A rule that is asked for each operation, and not once for each shape, is ``individual``. The
+    rules of an instruction are asked about an Instance, those of ``common.py`` about what they are about.
     """
 
     __slots__ = (
         "after",
         "arches",
         "at",
+        "each",
         "fix",
         "forms",
         "holds",
@@ -137,6 +143,7 @@ class Rule:
         parameter: str = "",
         place: Callable[[Any], tuple[str, str]] | None = None,
         fix: Callable[[Any], str | None] | None = None,
+        each: Callable[[Any], list[Any]] | None = None,
         individual: bool = False,
     ) -> None:
         self.id = id
@@ -154,6 +161,7 @@ class Rule:
         self.parameter = parameter
         self.place = place
         self.fix = fix
+        self.each = each
         self.individual = individual
 
     def applies(self, instance: Instance) -> bool:
@@ -177,8 +185,8 @@ class Instruction:
     ``inputs`` are the operands in order, ``outputs`` the results; an optional output comes first (``dstVal``).
     ``attributes`` are the known boolean attributes with their defaults. ``scratch`` names the operand that is working
     memory; ``scratch_use`` says how much of it the target uses, as (rows, bytes of each row) from its start (decision
-    D-11; None: not known yet), and ``scratch_type`` the smallest type for it that breaks no rule on either target (D-17). ``written`` gives the rows
-    and columns that are written to an output (D-07).
+    D-11; None: not known yet), and ``scratch_type`` the smallest type for it that breaks no rule on either target
+    (D-17). ``written`` gives the rows and columns that are written to an output (D-07).
     """
 
     __slots__ = (
@@ -257,6 +265,44 @@ def nonzero(a: int | None) -> bool | None:
 # --- Rules of one kind, written once
 
 
+def fitting(type_: TileType) -> TileType:
+    """The tile with its rows or columns rounded up to whole blocks (TILE-03); the valid region stays as it is."""
+    extent = "rows" if type_.blayout == "col_major" else "cols"
+    if type_.slayout != "none_box" or not type_.element.size:
+        return type_
+    per_block = max(BLOCK_BYTES // type_.element.size, 1)
+    return type_.with_(**{extent: ceil_div(getattr(type_, extent), per_block) * per_block})
+
+
+def can_be(name: str, **changes: object) -> Callable[[Instance], str]:
+    """The fix that gives an operand another type; a change can be a function of the instance."""
+
+    def fix(i: Instance) -> str:
+        made = {key: change(i) if callable(change) else change for key, change in changes.items()}
+        return f"{name} can be {fitting(i[name].type.with_(**made))}"
+
+    return fix
+
+
+def scratch_fix(i: Instance) -> str | None:
+    """The fix that names the smallest scratch that breaks no rule."""
+    type_ = i.instruction.scratch_type(i)
+    if type_ is None:
+        return None
+    rows = "" if type_.rows == 1 else f"{type_.rows} rows of "
+    return f"{i.instruction.scratch} needs {rows}{count(type_.cols, 'column')}: {type_}"
+
+
+def wrong_layout(name: str, *parameters: str) -> Callable[[Instance], tuple[str, str]]:
+    """The place of the first of a tile's layout parameters that is not the standard one."""
+    standard = {"loc": "vec", "blayout": "row_major", "slayout": "none_box"}
+
+    def place(i: Instance) -> tuple[str, str]:
+        return name, next((p for p in parameters if getattr(i[name].type, p) != standard[p]), parameters[0])
+
+    return place
+
+
 def in_ub(id: str, name: str, page: str, **options: Any) -> Rule:
     """``name`` has ``loc=vec``."""
     return Rule(
@@ -267,6 +313,7 @@ def in_ub(id: str, name: str, page: str, **options: Any) -> Rule:
         lambda i: f"{name} has loc={i[name].type.loc}; it must have loc=vec",
         at=name,
         parameter="loc",
+        fix=can_be(name, loc="vec"),
         **options,
     )
 
@@ -283,7 +330,8 @@ def nd_layout(id: str, name: str, page: str, **options: Any) -> Rule:
             "it must be ND: blayout=row_major, slayout=none_box"
         ),
         at=name,
-        parameter="blayout",
+        place=wrong_layout(name, "blayout", "slayout"),
+        fix=can_be(name, blayout="row_major", slayout="none_box"),
         **options,
     )
 
@@ -306,6 +354,7 @@ def element_in(id: str, name: str, page: str, types: tuple[ElementType, ...], **
 
 def same_element(id: str, name: str, other: str, page: str, **options: Any) -> Rule:
     """``name`` and ``other`` have the same element type."""
+    make = can_be(name, element=lambda i: i[other].element)
     return Rule(
         id,
         f"{name} element type == {other} element type",
@@ -315,13 +364,14 @@ def same_element(id: str, name: str, other: str, page: str, **options: Any) -> R
         at=name,
         operands=(name, other),
         parameter="dtype",
-        fix=lambda i: f"{name} can be {i[name].type.with_(element=i[other].element)}",
+        fix=lambda i: scratch_fix(i) if name == i.instruction.scratch else make(i),
         **options,
     )
 
 
 def rows_equal(id: str, name: str, rows: int, page: str, **options: Any) -> Rule:
     """``name`` has exactly ``rows`` valid rows."""
+    make = can_be(name, valid_rows=rows)
     return Rule(
         id,
         f"{name} valid rows == {rows}",
@@ -330,6 +380,7 @@ def rows_equal(id: str, name: str, rows: int, page: str, **options: Any) -> Rule
         lambda i: f"{name} has {count(i[name].valid_rows, 'valid row')}; it must have {rows}",
         at=name,
         parameter="valid_rows",
+        fix=lambda i: make(i) if i[name].type.rows >= rows else None,
         **options,
     )
 
@@ -366,6 +417,11 @@ def same_cols(id: str, name: str, other: str, page: str, **options: Any) -> Rule
         at=other,
         operands=(name, other),
         parameter="valid_cols",
+        fix=can_be(
+            other,
+            valid_cols=lambda i: i[name].valid_cols,
+            cols=lambda i: max(i[name].valid_cols or 0, i[other].type.cols),
+        ),
         **options,
     )
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ptoasm.dialect.base import Instance, Instruction, Rule, count
+from ptoasm.dialect.base import Instance, Instruction, Rule, count, fitting
 from ptoasm.ir import DPS, SSA, SYNC, Shape
+from ptoasm.regions import Region
 from ptoasm.targets import BLOCK_BYTES, TARGETS, Target
-from ptoasm.types import TileType, Type
+from ptoasm.types import TileType
 
 _PLATFORM = "platform, Tile types"
 _TARGETS = "platform, Targets"
@@ -21,6 +22,10 @@ _SYNTAX = "Assembly Syntax"
 
 def _within(valid: int | None, extent: int) -> bool:
     return valid is None or 0 <= valid <= extent
+
+
+def _shown(extent: int | None) -> str:
+    return "?" if extent is None else str(extent)
 
 
 def _contiguous(t: TileType) -> int:
@@ -34,8 +39,8 @@ TILE_RULES = (
         "rows >= 1 and cols >= 1",
         _PLATFORM,
         lambda t: t.rows >= 1 and t.cols >= 1,
-        lambda t: f"the tile has {count(t.rows, 'row')} and {count(t.cols, 'column')}; it must have at least 1 of each",
-        parameter="rows",
+        lambda t: f"has {count(t.rows, 'row')} and {count(t.cols, 'column')}; it must have at least 1 of each",
+        place=lambda t: ("", "rows" if t.rows < 1 else "cols"),
     ),
     Rule(
         "TILE-02",
@@ -43,10 +48,11 @@ TILE_RULES = (
         _PLATFORM,
         lambda t: _within(t.valid_rows, t.rows) and _within(t.valid_cols, t.cols),
         lambda t: (
-            f"the valid region is {t.valid_rows}x{t.valid_cols}; it must lie within the {t.rows}x{t.cols} of the tile"
+            f"has the valid region {_shown(t.valid_rows)}x{_shown(t.valid_cols)}; "
+            f"it must lie within the {t.rows}x{t.cols} of the tile"
         ),
         after="TILE-01",
-        parameter="valid_rows",
+        place=lambda t: ("", "valid_cols" if _within(t.valid_rows, t.rows) else "valid_rows"),
     ),
     Rule(
         "TILE-03",
@@ -54,20 +60,14 @@ TILE_RULES = (
         _PLATFORM,
         lambda t: t.slayout != "none_box" or not t.element.size or _contiguous(t) % BLOCK_BYTES == 0,
         lambda t: (
-            f"a {'column' if t.blayout == 'col_major' else 'row'} of the tile has {_contiguous(t)} bytes; "
-            f"it must be a multiple of {BLOCK_BYTES}"
+            f"has {'columns' if t.blayout == 'col_major' else 'rows'} of {_contiguous(t)} bytes; "
+            f"they must be a multiple of {BLOCK_BYTES}"
         ),
         after="TILE-01",
-        parameter="rows",
-        fix=lambda t: f"the tile can be {_rounded_up(t)}",
+        place=lambda t: ("", "rows" if t.blayout == "col_major" else "cols"),
+        fix=lambda t: f"the tile can be {fitting(t)}",
     ),
 )
-
-
-def _rounded_up(t: TileType) -> TileType:
-    extent = "rows" if t.blayout == "col_major" else "cols"
-    per_block = max(BLOCK_BYTES // t.element.size, 1)
-    return t.with_(**{extent: -(-getattr(t, extent) // per_block) * per_block})
 
 
 # --- Addresses -------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ ADDRESS_RULES = (
         "loc=vec: the address is a multiple of 32 bytes",
         _TARGETS,
         lambda a: None if a.address is None else a.address % BLOCK_BYTES == 0,
-        lambda a: f"the address {a.address:#x} is not a multiple of {BLOCK_BYTES} bytes",
+        lambda a: f"address {a.address:#x} is not a multiple of {BLOCK_BYTES} bytes",
         fix=lambda a: f"the next aligned address is {-(-a.address // BLOCK_BYTES) * BLOCK_BYTES:#x}",
     ),
     Rule(
@@ -101,7 +101,7 @@ ADDRESS_RULES = (
         _TARGETS,
         _ends_inside,
         lambda a: (
-            f"the tile ends at {a.address + a.type.size:#x} ({a.address:#x} + {a.type.size} bytes); "
+            f"tile ends at {a.address + a.type.size:#x} ({a.address:#x} + {a.type.size} bytes); "
             f"the UB of {a.target.name} ends at {a.ub_size:#x} ({a.ub_size} bytes)"
         ),
         after="ADDR-03 ADDR-04",
@@ -111,14 +111,14 @@ ADDRESS_RULES = (
         "loc=vec: tile size in bytes <= UB capacity of the target",
         _TARGETS,
         lambda a: a.type.size <= a.ub_size,
-        lambda a: f"the tile has {a.type.size} bytes; the UB of {a.target.name} has {a.ub_size}",
+        lambda a: f"tile has {a.type.size} bytes; the UB of {a.target.name} has {a.ub_size}",
     ),
     Rule(
         "ADDR-04",
         "the address is not negative",
         _TARGETS,
         lambda a: None if a.address is None else a.address >= 0,
-        lambda a: f"the address {a.address} is negative",
+        lambda a: f"address {a.address} is negative",
     ),
 )
 
@@ -126,36 +126,39 @@ ADDRESS_RULES = (
 
 
 class Form(NamedTuple):
-    """How an operation is written."""
+    """How an operation is written. ``attribute`` is the one that is asked about, where it is one of several."""
 
     shape: Shape
     instruction: Instruction
     n_inputs: int
     n_outputs: int
+    attribute: str | None = None
+
+    @property
+    def level(self) -> str:
+        """Where the form stands on the pages."""
+        return {DPS: "level 2", SSA: "level 1", SYNC: "the synchronous form"}[self.shape.form]
 
 
-def _wrong_kind(f: Form) -> tuple[str, Type] | None:
-    """The first tile operand or result whose type is of the other level's kind."""
+def _wrong_kind(f: Form) -> list[tuple[str, TileType]]:
+    """The tile operands and results whose types are of the other level's kind."""
     wanted = "tile_buf" if f.shape.form == DPS else "tile"
     named = [
         *zip(f.shape.input_names, f.shape.input_types, strict=False),
         *zip(f.shape.output_names, f.shape.output_types, strict=False),
     ]
-    return next(((n, t) for n, t in named if isinstance(t, TileType) and t.kind != wanted), None)
+    return [(n, t) for n, t in named if isinstance(t, TileType) and t.kind != wanted]
 
 
 def _kind_message(f: Form) -> str:
     wrong = _wrong_kind(f)
-    assert wrong is not None
-    wanted = "!pto.tile_buf" if f.shape.form == DPS else "!pto.tile"
-    where = {DPS: "at level 2", SSA: "at level 1", SYNC: "in the synchronous form"}[f.shape.form]
-    assert isinstance(wrong[1], TileType)
-    return f"{wrong[0]} has a type !pto.{wrong[1].kind}<…>; {where} it must be {wanted}<…>"
-
-
-def _kind_place(f: Form) -> tuple[str, str]:
-    wrong = _wrong_kind(f)
-    return (wrong[0], "kind") if wrong is not None else ("", "")
+    kind = wrong[0][1].kind
+    wanted = "tile_buf" if f.shape.form == DPS else "tile"
+    where = f"at {f.level}" if f.shape.form != SYNC else f"in {f.level}"
+    *names, last = (name for name, _ in wrong)
+    if names:
+        return f"{', '.join(names)} and {last} have types !pto.{kind}<…>; {where} they must be !pto.{wanted}<…>"
+    return f"{last} has a type !pto.{kind}<…>; {where} it must be !pto.{wanted}<…>"
 
 
 def _expected(f: Form) -> tuple[range, range]:
@@ -166,68 +169,67 @@ def _expected(f: Form) -> tuple[range, range]:
     return range(least, most + 1), range(sum(not o.optional for o in outputs), len(outputs) + 1)
 
 
-def _counts_hold(f: Form) -> bool:
+def _miscount(f: Form) -> tuple[str, str] | None:
+    """What is wrong with a number of operands, results or types, and its place."""
     inputs, outputs = _expected(f)
-    stray = f.shape.form == DPS and f.shape.keywords.get("results", 0)
-    return f.n_inputs in inputs and f.n_outputs in outputs and f.shape.type_counts in ((0, 0), None) and not stray
-
-
-def _range(r: range, noun: str) -> str:
-    low, high = r.start, r.stop - 1
-    return count(low, noun) if low == high else f"{low} or {high} {noun}s"
-
-
-def _counts_message(f: Form) -> str:
-    inputs, outputs = _expected(f)
-    name = {DPS: "level 2", SSA: "level 1", SYNC: "the synchronous form"}[f.shape.form]
     result = "destination" if f.shape.form == DPS else "result"
     if f.n_inputs not in inputs:
-        return f"there {_are(f.n_inputs)} {count(f.n_inputs, 'operand')}; {name} has {_range(inputs, 'operand')}"
-    if f.n_outputs not in outputs:
-        return f"there {_are(f.n_outputs)} {count(f.n_outputs, result)}; {name} has {_range(outputs, result)}"
+        place = f"#{inputs[-1]}" if f.n_inputs > inputs[-1] else ""
+        return f"has {count(f.n_inputs, 'operand')}; {f.level} has {_range(inputs)}", place
     if f.shape.form == DPS and f.shape.keywords.get("results", 0):
-        return "level 2 has no results; its destinations stand in outs(…)"
+        return "has results; at level 2 it has none, and its destinations stand in outs(…)", "results"
+    if f.n_outputs not in outputs:
+        place = f"#{f.n_inputs + outputs[-1]}" if f.n_outputs > outputs[-1] else ""
+        return f"has {count(f.n_outputs, result)}; {f.level} has {_range(outputs)}", place
     first, second = f.shape.type_counts or (0, 0)
+    typed = f.n_inputs
+    if f.shape.form == SYNC:
+        typed = sum(not operand.scalar for operand in f.instruction.inputs[: f.n_inputs])
     if first:
-        typed = f.n_inputs + first
-        if f.shape.form == SYNC:
-            return f"there {_are(typed)} {count(typed, 'operand type')} too many or too few"
-        return f"there {_are(typed)} {count(typed, 'type')} for {count(f.n_inputs, 'operand')}"
-    typed = f.n_outputs + second
-    return f"there {_are(typed)} {count(typed, 'type')} for {count(f.n_outputs, result)}"
+        return _types_message(typed + first, "operand", typed), ":"
+    if second:
+        return _types_message(f.n_outputs + second, result, f.n_outputs), ":>"
+    return None
 
 
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"
+def _types_message(types: int, what: str, wanted: int) -> str:
+    if not wanted:
+        return f"has {count(types, 'type')} where it has no {what}"
+    given = "no type" if not types else count(types, "type")
+    return f"has {given} for {count(wanted, what)}"
 
 
-def _wrong_attribute(f: Form) -> str | None:
-    """The first attribute that is given twice, or is known and no bool."""
-    if f.shape.duplicates:
-        return f.shape.duplicates[0]
-    known = f.instruction.attributes
-    return next((n for n, v in f.shape.attributes.items() if n in known and v not in ("true", "false")), None)
+def _range(r: range) -> str:
+    return f"{r[0]}" if len(r) == 1 else f"{r[0]} or {r[-1]}"
+
+
+def _wrong_attributes(f: Form) -> list[Form]:
+    """An attribute that is given twice, or is known and no bool: one by one."""
+    known, given = f.instruction.attributes, f.shape.attributes
+    wrong = [n for n, v in given.items() if n in f.shape.duplicates or (n in known and v not in ("true", "false"))]
+    return [f._replace(attribute=name) for name in wrong]
 
 
 def _attribute_message(f: Form) -> str:
-    name = _wrong_attribute(f) or ""
+    name = f.attribute
+    assert name is not None
     if name in f.shape.duplicates:
-        return f"the attribute {name} is given twice"
+        return f"has the attribute {name} twice"
     value = f.shape.attributes[name]
-    return f"the attribute {name} is {value or 'given without a value'}; it must be true or false"
+    return f"has {name} = {value}; it must be true or false" if value else f"has {name} without a value: true or false"
 
 
-def _unknown_attribute(f: Form) -> str | None:
+def _unknown_attributes(f: Form) -> list[Form]:
     known = f.instruction.attributes
-    return next((n for n in f.shape.attributes if n not in known and "." not in n), None)
+    return [f._replace(attribute=name) for name in f.shape.attributes if name not in known and "." not in name]
 
 
 def _unknown_message(f: Form) -> str:
     from ptoasm.suggest import did_you_mean
 
-    name = _unknown_attribute(f) or ""
-    near = did_you_mean(name, f.instruction.attributes)
-    return f"the attribute {name} is not known" + (f"; did you mean '{near}'?" if near else "")
+    near = did_you_mean(f.attribute or "", f.instruction.attributes)
+    hint = f"; did you mean '{near}'?" if near else ", and keeps it as it is written"
+    return f"does not know the attribute {f.attribute}{hint}"
 
 
 FORM_RULES = (
@@ -235,26 +237,26 @@ FORM_RULES = (
         "FORM-01",
         "in the synchronous form and at level 1 tile operands and results are !pto.tile",
         _SYNTAX,
-        lambda f: _wrong_kind(f) is None,
+        lambda f: not _wrong_kind(f),
         _kind_message,
         forms=(SYNC, SSA),
-        place=_kind_place,
+        place=lambda f: (_wrong_kind(f)[0][0], "kind"),
     ),
     Rule(
         "FORM-02",
         "at level 2 tile operands are !pto.tile_buf",
         _SYNTAX,
-        lambda f: _wrong_kind(f) is None,
+        lambda f: not _wrong_kind(f),
         _kind_message,
         forms=(DPS,),
-        place=_kind_place,
+        place=lambda f: (_wrong_kind(f)[0][0], "kind"),
     ),
     Rule(
         "FORM-03",
         "level 1 and level 2 have the operands src and tmp",
         _SYNTAX,
         lambda f: f.n_inputs >= len(f.instruction.inputs) or f.instruction.name not in ("tcolargmin", "tcolargmax"),
-        lambda f: f"there {_are(f.n_inputs)} {count(f.n_inputs, 'operand')}; level 1 and level 2 have src and tmp",
+        lambda f: f"has {count(f.n_inputs, 'operand')}; level 1 and level 2 have 2, src and tmp",
         forms=(SSA, DPS),
         fix=lambda f: (
             "write 'ins(%src, %tmp : …)'; only the synchronous form leaves tmp out"
@@ -266,101 +268,108 @@ FORM_RULES = (
         "FORM-04",
         "the number of operands, results and types is the one of the form",
         _SYNTAX,
-        _counts_hold,
-        _counts_message,
+        lambda f: _miscount(f) is None,
+        lambda f: (_miscount(f) or ("", ""))[0],
         after="FORM-03",
+        place=lambda f: ((_miscount(f) or ("", ""))[1], ""),
     ),
     Rule(
         "FORM-05",
         "a known attribute has its type (descending: bool; isBinary: bool) and is given once",
         _SYNTAX,
-        lambda f: _wrong_attribute(f) is None,
+        lambda f: not _wrong_attributes(f),
         _attribute_message,
-        place=lambda f: (f"{{{_wrong_attribute(f)}", ""),
+        place=lambda f: (f"{{{f.attribute}", ""),
+        each=_wrong_attributes,
     ),
     Rule(
         "FORM-06",
         "an attribute without a dot in its name is known (dotted ones are discardable and belong to others)",
         _SYNTAX,
-        lambda f: _unknown_attribute(f) is None,
+        lambda f: not _unknown_attributes(f),
         _unknown_message,
         severity="warning",
-        place=lambda f: (f"{{{_unknown_attribute(f)}", ""),
+        place=lambda f: (f"{{{f.attribute}", ""),
+        each=_unknown_attributes,
     ),
 )
 
 # --- Overlap ---------------------------------------------------------------------------------------
 
 
-def _clash(i: Instance, scratch: bool) -> tuple[str, str] | bool | None:
-    """Two operands whose bytes overlap; None where there are none, False while an address is not known."""
-    regions = i.regions
-    if regions is None:
-        return False
-    instruction = i.instruction
+def _pairs(i: Instance, scratch: bool) -> list[tuple[str, str]]:
+    """The operands whose places are known that must not overlap, in the order of the operands."""
+    instruction, regions = i.instruction, i.regions or {}
     outputs = [o.name for o in instruction.outputs if o.name in regions]
     inputs = [o.name for o in instruction.inputs if o.name in regions and o.name != instruction.scratch]
-    if scratch:
-        firsts = [instruction.scratch] if instruction.scratch in regions else []
-        pairs = [(a, b) for a in firsts for b in (*inputs, *outputs)]
-    else:
-        pairs = [(a, b) for k, a in enumerate(outputs) for b in (*inputs, *outputs[:k])]
-    unknown = False
-    for a, b in pairs:
-        first, second = regions[a], regions[b]
-        if first is None or second is None:
-            unknown = True
-        elif first.overlaps(second):
-            return a, b
-    return False if unknown else None
+    if not scratch:
+        return [(a, b) for k, a in enumerate(outputs) for b in (*inputs, *outputs[:k])]
+    return [(instruction.scratch, b) for b in (*inputs, *outputs) if instruction.scratch in regions]
 
 
 def _disjoint(i: Instance, scratch: bool) -> bool | None:
-    found = _clash(i, scratch)
-    return None if found is False else found is None
+    if i.regions is None:
+        return None
+    unknown = False
+    for a, b in _pairs(i, scratch):
+        first, second = i.regions[a], i.regions[b]
+        if first is None or second is None:
+            unknown = True
+        elif first.overlaps(second):
+            return False
+    return None if unknown else True
 
 
-def _overlap_message(i: Instance, scratch: bool) -> str:
-    found = _clash(i, scratch)
-    assert isinstance(found, tuple)
-    first, second = (_extent(i, name) for name in found)
-    what = "the bytes of scratch that it uses" if scratch else "the bytes that it writes"
-    return f"{what}, {first}, overlap {second}"
+def _clashes(i: Instance, scratch: bool) -> list[Clash]:
+    """Every overlap, one by one."""
+    regions = i.regions or {}
+    found = [(a, b, regions[a], regions[b]) for a, b in _pairs(i, scratch)]
+    return [Clash(a, b, x, y, scratch) for a, b, x, y in found if x is not None and y is not None and x.overlaps(y)]
 
 
-def _extent(i: Instance, name: str) -> str:
-    assert i.regions is not None
-    region = i.regions[name]
-    assert region is not None
-    return f"{name} [{region.start:#x}, {region.end:#x})"
+class Clash(NamedTuple):
+    """Two operands of one instruction whose bytes overlap."""
 
+    first: str
+    second: str
+    first_bytes: Region
+    second_bytes: Region
+    scratch: bool
 
-def _clash_place(i: Instance, scratch: bool) -> tuple[str, str]:
-    found = _clash(i, scratch)
-    return (found[0], "") if isinstance(found, tuple) else ("", "")
+    @property
+    def message(self) -> str:
+        """Both byte ranges."""
+        does = "uses" if self.scratch else "writes"
+        first, second = self.first_bytes, self.second_bytes
+        return (
+            f"{does} {self.first} at [{first.start:#x}, {first.end:#x}), "
+            f"which overlaps {self.second} at [{second.start:#x}, {second.end:#x})"
+        )
 
 
 HAZARD_RULES = (
     Rule(
         "HAZ-01",
-        "within one instruction the bytes that it writes to an output do not overlap the valid bytes of an input or the "
-        "bytes that it writes to another output (decision D-12)",
+        "within one instruction the bytes that it writes to an output do not overlap the valid bytes of an input "
+        "or the bytes that it writes to another output (decision D-12)",
         "decision D-12",
         lambda i: _disjoint(i, False),
-        lambda i: _overlap_message(i, False),
+        lambda clash: clash.message,
         severity="warning",
-        place=lambda i: _clash_place(i, False),
+        place=lambda clash: (clash.first, ""),
+        each=lambda i: _clashes(i, False),
         individual=True,
     ),
     Rule(
         "HAZ-02",
-        "where the target uses tmp (decision D-11): the used bytes of tmp do not overlap the valid bytes of an input or "
-        "the written bytes of an output",
+        "where the target uses tmp (decision D-11): the used bytes of tmp do not overlap the valid bytes of an input "
+        "or the written bytes of an output",
         "decision D-12",
         lambda i: _disjoint(i, True),
-        lambda i: _overlap_message(i, True),
+        lambda clash: clash.message,
         severity="warning",
-        place=lambda i: _clash_place(i, True),
+        place=lambda clash: (clash.first, ""),
+        each=lambda i: _clashes(i, True),
         individual=True,
     ),
 )
@@ -373,7 +382,7 @@ def _named(target: Any) -> str:
 
 
 class Unwritten(NamedTuple):
-    """What an instruction reads although nothing wrote it: ``offset`` is the first such byte from the tile's address."""
+    """What an instruction reads although nothing wrote it: ``offset`` is its first byte, from the tile's address."""
 
     name: str
     offset: int
@@ -396,11 +405,12 @@ PLACE = Rule(
 )
 INIT = Rule(
     "INIT-01",
-    "(run time) every byte that an instruction reads from the UB was written before by an input, a load or an instruction",
+    "(run time) every byte that an instruction reads from the UB was written before "
+    "by an input, a load or an instruction",
     "decision D-13",
     lambda unwritten: None if unwritten is None else unwritten.missing == 0,
     lambda unwritten: (
-        f"it reads {unwritten.name}, of which {count(unwritten.missing, 'byte')} "
+        f"reads {unwritten.name}, of which {count(unwritten.missing, 'byte')} "
         f"{'was' if unwritten.missing == 1 else 'were'} never written, the first at offset {unwritten.offset}"
     ),
     severity="warning",

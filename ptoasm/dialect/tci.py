@@ -11,9 +11,12 @@ from ptoasm.dialect.base import (
     Instruction,
     Operand,
     Rule,
+    can_be,
     count,
     element_in,
     in_ub,
+    scratch_fix,
+    wrong_layout,
 )
 from ptoasm.numbers import exact_in
 from ptoasm.types import BF16, F16, F32, I16, I32, UI16, UI32, TileType
@@ -61,7 +64,7 @@ def _tmp_size(id: str, size: int, needed: int, types: str) -> Rule:
         at="tmp",
         parameter="cols",
         operands=("tmp", "dst"),
-        fix=lambda i: f"tmp can be {_scratch_type(i)}",
+        fix=scratch_fix,
     )
 
 
@@ -84,10 +87,11 @@ RULES = (
         "dst element type == scalar type",
         _CHECK,
         lambda i: i.scalars["S"].type is None or i.scalars["S"].type is i["dst"].element,
-        lambda i: f"the scalar has type {i.scalars['S'].type}; it must be {i['dst'].element}, the element type of dst",
+        lambda i: f"S has type {i.scalars['S'].type}; it must be {i['dst'].element}, the element type of dst",
         at="S",
         parameter="dtype",
         operands=("S", "dst"),
+        fix=lambda i: f"S can be {i['dst'].element}",
     ),
     element_in("TCI-02", "dst", _CHECK, (I16, UI16, I32, UI32, F16, BF16, F32), arches=A2A3_ONLY),
     element_in("TCI-03", "dst", _CHECK, _INTEGERS, arches=A5_ONLY),
@@ -99,6 +103,7 @@ RULES = (
         lambda i: f"dst has {count(i['dst'].type.rows, 'row')}; it must have 1",
         at="dst",
         parameter="rows",
+        fix=can_be("dst", rows=1, valid_rows=lambda i: i["dst"].type.valid_rows and 1),
     ),
     Rule(
         "TCI-05",
@@ -109,18 +114,20 @@ RULES = (
             f"dst has loc={i['dst'].type.loc}, slayout={i['dst'].type.slayout}; it must have loc=vec, slayout=none_box"
         ),
         at="dst",
-        parameter="loc",
+        place=wrong_layout("dst", "loc", "slayout"),
+        fix=can_be("dst", loc="vec", slayout="none_box"),
     ),
     Rule(
         "TCI-06",
         "tmp element type is 4 bytes wide: f32 i32 ui32",
         _TMP,
         lambda i: i["tmp"].element in (F32, I32, UI32),
-        lambda i: f"tmp has element type {i['tmp'].element}; it must be one of f32 i32 ui32",
+        lambda i: f"tmp has element type {i['tmp'].element}; on a2a3 it must be one of f32 i32 ui32",
         arches=A2A3_ONLY,
         mode="tmp",
         at="tmp",
         parameter="dtype",
+        fix=scratch_fix,
     ),
     _tmp_size("TCI-07", 4, _B32_BYTES, "i32 ui32"),
     _tmp_size("TCI-08", 2, _B16_BYTES, "i16 ui16"),
@@ -145,8 +152,8 @@ RULES = (
         "decision D-06",
         _representable,
         lambda i: (
-            f"not every value of the sequence ({_sequence(i)}) is representable in {i['dst'].element}; "
-            f"{'it wraps' if i['dst'].element.is_integer else 'it is rounded'}"
+            f"dst has element type {i['dst'].element}, which cannot represent every value of {_sequence(i)}; "
+            f"{'they wrap' if i['dst'].element.is_integer else 'they are rounded'}"
         ),
         severity="warning",
         arches=BOTH,

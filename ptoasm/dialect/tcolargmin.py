@@ -11,6 +11,7 @@ from ptoasm.dialect.base import (
     Operand,
     Rule,
     at_least,
+    can_be,
     ceil_div,
     count,
     element_in,
@@ -21,6 +22,7 @@ from ptoasm.dialect.base import (
     rows_equal,
     same_cols,
     same_element,
+    scratch_fix,
 )
 from ptoasm.targets import BLOCK_BYTES, REPEAT_BYTES
 from ptoasm.types import F16, F32, I8, I16, I32, UI8, UI16, UI32, ElementType, TileType
@@ -31,7 +33,7 @@ VALUE_INDEX = "value+index"
 _GENERAL = "General Constraints or Checks"
 _RUNTIME = "General Constraints or Checks, Runtime checks"
 _INDEX_A2A3 = "Index-Only Mode, Implementation Check for Atlas A2/A3"
-_INDEX_A5 = "Index-Only Mode, Ascend 950PR/Ascend 950DT Implementation Check"
+_INDEX_A5 = "Index-Only Mode, Ascend 950PR/Ascend 950DT Implementation Check; decision D-19"
 _VALUE = "Value + Index Mode"
 _VALUE_RUNTIME = "Value + Index Mode, Runtime checks"
 _VALUE_A2A3 = "Value + Index Mode, Implementation Check for Atlas A2/A3"
@@ -157,6 +159,7 @@ def _index_type(
         at="dstIdx",
         parameter="dtype",
         operands=("dstIdx", "src"),
+        fix=can_be("dstIdx", element=types[0]),
     )
 
 
@@ -171,6 +174,7 @@ RULES = (
         lambda i: f"src has slayout={i['src'].type.slayout}; it must be none_box (not fractal)",
         at="src",
         parameter="slayout",
+        fix=can_be("src", slayout="none_box"),
     ),
     nd_layout("CAM-04", "dstIdx", _GENERAL),
     element_in("CAM-05", "dstIdx", _GENERAL, (UI32, I32, UI16, I16)),
@@ -228,7 +232,7 @@ RULES = (
     element_in(
         "CAM-26",
         "src",
-        _VALUE_A5,
+        f"{_VALUE_A5}; decision D-19",
         (F16, I16, UI16, F32, I32, UI32),
         arches=A5_ONLY,
         mode=VALUE_INDEX,
@@ -247,7 +251,7 @@ RULES = (
         at="tmp",
         parameter="cols",
         operands=("tmp", "src"),
-        fix=lambda i: f"tmp can be {_scratch_type(i)}; a5 does not use it",
+        fix=scratch_fix,
     ),
     Rule(
         "CAM-30",
@@ -261,7 +265,7 @@ RULES = (
         at="tmp",
         parameter="cols",
         operands=("tmp", "src"),
-        fix=lambda i: f"tmp can be {_scratch_type(i)}",
+        fix=scratch_fix,
     ),
     Rule(
         "CAM-31",

@@ -11,6 +11,7 @@ from ptoasm.dialect.base import (
     Operand,
     Rule,
     at_least,
+    can_be,
     ceil_div,
     count,
     element_in,
@@ -19,6 +20,8 @@ from ptoasm.dialect.base import (
     nd_layout,
     same_cols,
     same_element,
+    scratch_fix,
+    wrong_layout,
 )
 from ptoasm.targets import BLOCK_BYTES
 from ptoasm.types import BF16, F16, F32, I8, I16, I32, UI8, UI16, UI32, TileType
@@ -57,7 +60,7 @@ def _scratch_type(i: Instance) -> TileType:
     src = i["src"].type
     rows = src.rows if src.valid_rows is None else src.valid_rows
     cols = src.cols if src.valid_cols is None else src.valid_cols
-    per_block = BLOCK_BYTES // src.element.size
+    per_block = BLOCK_BYTES // max(src.element.size, 1)
     return TileType.of(
         src.element,
         max(ceil_div(rows, 2), 1) if i.attributes["isBinary"] else 1,
@@ -85,7 +88,7 @@ def _tmp_message(i: Instance) -> str:
 def _stride_in_src_elements(i: Instance) -> int:
     """Columns of tmp's row stride, counted in src elements."""
     tmp = i["tmp"].type
-    return tmp.cols * tmp.element.size // i["src"].element.size
+    return tmp.cols * tmp.element.size // max(i["src"].element.size, 1)
 
 
 RULES = (
@@ -111,7 +114,7 @@ RULES = (
         at="tmp",
         parameter="cols",
         operands=("tmp", "src"),
-        fix=lambda i: f"tmp can be {_scratch_type(i)}",
+        fix=scratch_fix,
     ),
     element_in("TCS-10", "src", f"{_A2A3}", (F16, F32, I16, I32), arches=A2A3_ONLY, what="element type"),
     Rule(
@@ -126,7 +129,8 @@ RULES = (
         arches=A2A3_ONLY,
         mode="tmp",
         at="tmp",
-        parameter="loc",
+        place=wrong_layout("tmp", "loc", "blayout", "slayout"),
+        fix=can_be("tmp", loc="vec", blayout="row_major", slayout="none_box"),
     ),
     Rule(
         "TCS-12",
@@ -139,6 +143,7 @@ RULES = (
         at="tmp",
         parameter="dtype",
         operands=("tmp", "src", "dst"),
+        fix=scratch_fix,
     ),
     element_in(
         "TCS-13",
@@ -153,12 +158,12 @@ RULES = (
         "isBinary = true has a tmp (level 1 and level 2; the synchronous form gets an internal one)",
         f"AS Level 1 (SSA); {_SPACE}",
         lambda i: "tmp" in i.tiles,
-        lambda i: "isBinary = true without a tmp operand; the binary tree needs one",
+        lambda i: "has isBinary = true and no tmp; the binary tree needs one",
         mode="binary",
         forms=("ssa", "dps"),
         at="{isBinary",
         operands=("src",),
-        fix=lambda i: f"tmp can be {_scratch_type(i)}",
+        fix=scratch_fix,
     ),
     Rule(
         "TCS-15",
@@ -170,7 +175,8 @@ RULES = (
         mode="binary",
         at="tmp",
         parameter="dtype",
-        operands=("tmp", "src"),
+        operands=("tmp", "src", "dst"),
+        fix=scratch_fix,
     ),
     Rule(
         "TCS-16",
@@ -186,7 +192,7 @@ RULES = (
         at="tmp",
         parameter="valid_cols",
         operands=("tmp", "src"),
-        fix=lambda i: f"tmp can be {_scratch_type(i)}",
+        fix=scratch_fix,
     ),
     Rule(
         "TCS-17",
@@ -202,7 +208,7 @@ RULES = (
         at="tmp",
         parameter="rows",
         operands=("tmp", "src"),
-        fix=lambda i: f"tmp can be {_scratch_type(i)}",
+        fix=scratch_fix,
     ),
     in_ub("TCS-18", "tmp", f"{_SPACE}, Ascend 950PR/Ascend 950DT", arches=A5_ONLY, mode="binary"),
 )

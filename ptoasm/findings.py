@@ -1,0 +1,125 @@
+"""Broken rules to diagnostics: the narrowest place, where the value at fault is written, and what would mend it."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from ptoasm.diagnostics import Diagnostic, Note, Severity
+from ptoasm.dialect.base import Instance, Rule, stated_in
+from ptoasm.dialect.common import Clash
+from ptoasm.ir import Function, Operation, Value
+from ptoasm.places import Places
+from ptoasm.source import Span
+from ptoasm.types import TileType
+
+_WORDS = {
+    "dtype": "element type",
+    "valid_rows": "valid rows",
+    "valid_cols": "valid columns",
+    "cols": "columns",
+    "loc": "location",
+    "blayout": "layout",
+    "slayout": "layout",
+    "kind": "type",
+}
+"""Type parameters in words."""
+
+
+def broken(places: Places, op: Operation, rule: Rule, subject: Any) -> Diagnostic:
+    """The diagnostic for a rule that an operation breaks; the first, where it breaks the rule more than once."""
+    return all_broken(places, op, rule, subject)[0]
+
+
+def all_broken(places: Places, op: Operation, rule: Rule, subject: Any) -> list[Diagnostic]:
+    """The diagnostics for a rule that an operation breaks."""
+    parts = [subject] if rule.each is None else rule.each(subject)
+    return [_broken(places, op, rule, part, subject) for part in parts]
+
+
+def _broken(places: Places, op: Operation, rule: Rule, part: Any, subject: Any) -> Diagnostic:
+    at, parameter = rule.place(part) if rule.place is not None else (rule.at, rule.parameter)
+    definition = op.shape.definition
+    page = stated_in(rule, "" if definition is None else definition.page)
+    notes = [Note(f"{page}: {rule.text}")]
+    for name in dict.fromkeys((at, *rule.operands)):
+        notes += _written(places, op, name, parameter)
+    for name in (at, part.second) if isinstance(part, Clash) else (at,):
+        notes += places.origin(op, name)
+    notes += places.earlier_entry(op, at)
+    notes += help_notes(rule, part)
+    if isinstance(subject, Instance):
+        notes += _elsewhere(rule, subject, at, parameter)
+    return Diagnostic(
+        cast(Severity, rule.severity),
+        rule.id,
+        rule.message(part),
+        places.source,
+        places.operand(op, at),
+        tuple(notes),
+        op.shape.short_name,
+        op.block.function.name or None,
+    )
+
+
+def help_notes(rule: Rule, subject: Any) -> list[Note]:
+    """What would mend a fault, where that is known."""
+    fix = rule.fix(subject) if rule.fix is not None else None
+    return [Note(f"help: {fix}")] if fix else []
+
+
+def _written(places: Places, op: Operation, name: str, parameter: str) -> list[Note]:
+    """A note that points at the parameter of an operand's type."""
+    at = places.index(op, name)
+    span = places.type_of(op, at) if parameter and at is not None else None
+    if span is None:
+        return []
+    what = _WORDS.get(parameter, parameter)
+    return [Note(f"{name} has its {what} from here", places.source, places.parameter(span, parameter))]
+
+
+def _elsewhere(rule: Rule, instance: Instance, at: str, parameter: str) -> list[Note]:
+    """Says so where the other target accepts what this one does not."""
+    from ptoasm.targets import TARGETS
+    from ptoasm.verifier import ask
+
+    if rule.severity != "error" or len(rule.arches) != 1 or instance.target.name not in rule.arches:
+        return []
+    other = next(target for name, target in TARGETS.items() if name not in rule.arches)
+    there = instance.on(other)
+    if any(answer is False and one.at == at for one, answer in ask(instance.instruction.rules, there)):
+        return []
+    what = str(instance[at].element) if parameter == "dtype" and at in instance.tiles else f"this {at}"
+    return [Note(f"help: {other.name} accepts {what} here")]
+
+
+def wrong_tile(
+    places: Places, rule: Rule, type_: TileType, value: Value, span: Span, op: Operation | None, function: Function
+) -> Diagnostic:
+    """The diagnostic for a value whose tile type breaks a TILE rule; ``span`` is where the type is written."""
+    parameter = rule.place(type_)[1] if rule.place is not None else rule.parameter
+    return Diagnostic(
+        cast(Severity, rule.severity),
+        rule.id,
+        f"'%{value.name}' {rule.message(type_)}",
+        places.source,
+        places.parameter(span, parameter),
+        (Note(f"{rule.page}: {rule.text}"), *help_notes(rule, type_)),
+        op.shape.short_name if op is not None else None,
+        function.name or None,
+    )
+
+
+def wrong_address(places: Places, op: Operation, rule: Rule, subject: Any) -> Diagnostic:
+    """The diagnostic for an operation that binds a tile to an address that breaks an ADDR rule."""
+    name = "addr" if op.shape.name == "pto.alloc_tile" else "address"
+    notes = [Note(f"{rule.page}: {rule.text}"), *places.origin(op, name), *places.origin(op, "tile")]
+    return Diagnostic(
+        cast(Severity, rule.severity),
+        rule.id,
+        rule.message(subject),
+        places.source,
+        places.address(op),
+        (*notes, *help_notes(rule, subject)),
+        op.shape.short_name,
+        op.block.function.name or None,
+    )
