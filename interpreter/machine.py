@@ -14,6 +14,7 @@ from ptoasm.diagnostics import Diagnostic, Note
 from ptoasm.dialect.base import Instance, Rule
 from ptoasm.dialect.common import ADDRESS_RULES, INIT, PLACE, Address, Unwritten
 from ptoasm.dialect.host import NO_EFFECT
+from ptoasm.findings import broken
 from ptoasm.interpreter.kernels import Array
 from ptoasm.interpreter.memory import Memory
 from ptoasm.interpreter.steps import CannotRun, Kernels, Step, nan_columns, operand_values, resolve, settle_open
@@ -26,7 +27,7 @@ from ptoasm.places import Places
 from ptoasm.source import Span
 from ptoasm.targets import Target
 from ptoasm.types import ElementType, TileType
-from ptoasm.verifier import ask, broken
+from ptoasm.verifier import ask
 
 DEFAULT_STEPS = 10_000_000
 
