@@ -40,9 +40,10 @@ def _broken(places: Places, op: Operation, rule: Rule, part: Any, subject: Any) 
     at, parameter = rule.place(part) if rule.place is not None else (rule.at, rule.parameter)
     definition = op.shape.definition
     page = stated_in(rule, "" if definition is None else definition.page)
-    notes = [Note(f"{page}: {rule.text}")]
-    for name in dict.fromkeys((at, *rule.operands)):
-        notes += _written(places, op, name, parameter)
+    notes = [_rule_note(rule, page), *_written(places, op, at, parameter)]
+    for name, own in rule.parameters.items():
+        if name != at:
+            notes += _written(places, op, name, own)
     for name in (at, part.second) if isinstance(part, Clash) else (at,):
         notes += places.origin(op, name)
     notes += places.earlier_entry(op, at)
@@ -59,6 +60,11 @@ def _broken(places: Places, op: Operation, rule: Rule, part: Any, subject: Any) 
         op.shape.short_name,
         op.block.function.name or None,
     )
+
+
+def _rule_note(rule: Rule, page: str) -> Note:
+    """The rule in the page's words, with the page and section that state it."""
+    return Note(f"{page}: {rule.text.replace(f' ({rule.page})', '')}")
 
 
 def help_notes(rule: Rule, subject: Any) -> list[Note]:
@@ -103,7 +109,7 @@ def wrong_tile(
         f"'%{value.name}' {rule.message(type_)}",
         places.source,
         places.parameter(span, parameter),
-        (Note(f"{rule.page}: {rule.text}"), *help_notes(rule, type_)),
+        (_rule_note(rule, rule.page), *help_notes(rule, type_)),
         op.shape.short_name if op is not None else None,
         function.name or None,
     )
@@ -112,7 +118,7 @@ def wrong_tile(
 def wrong_address(places: Places, op: Operation, rule: Rule, subject: Any) -> Diagnostic:
     """The diagnostic for an operation that binds a tile to an address that breaks an ADDR rule."""
     name = "addr" if op.shape.name == "pto.alloc_tile" else "address"
-    notes = [Note(f"{rule.page}: {rule.text}"), *places.origin(op, name), *places.origin(op, "tile")]
+    notes = [_rule_note(rule, rule.page), *places.origin(op, name), *places.origin(op, "tile")]
     return Diagnostic(
         cast(Severity, rule.severity),
         rule.id,

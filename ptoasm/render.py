@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TextIO
 from ptoasm.diagnostics import Diagnostic, Note, Severity, has_errors
 from ptoasm.source import Source, Span
 
-_COLORS = {"error": "1;31", "warning": "1;35", "remark": "1;34", "note": "1;36"}
+_COLORS = {"error": "1;31", "warning": "1;35", "remark": "1;34", "note": "1;36", "help": "1;36"}
 _BOLD, _GREEN = "1", "1;32"
 
 _WIDTH = 200  # columns of a source line that are shown at most
@@ -66,7 +66,8 @@ def render_text(diagnostics: Iterable[Diagnostic], *, color: bool = False) -> st
         shown = scope
         lines += _paragraph(d.severity, headline(d), d.source, d.span, color)
         for note in d.notes:
-            lines += _paragraph("note", printable(note.message), _note_source(d, note), note.span, color)
+            kind, message = ("help", note.message[6:]) if note.message.startswith("help: ") else ("note", note.message)
+            lines += _paragraph(kind, printable(message), _note_source(d, note), note.span, color)
     return "\n".join(lines)
 
 
@@ -106,7 +107,7 @@ def _paint(text: str, code: str, color: bool) -> str:
 def _paragraph(kind: str, message: str, source: Source | None, span: Span | None, color: bool) -> list[str]:
     """One sentence with its place, and below it the place itself."""
     label = _paint(f"{kind}:", _COLORS[kind], color)
-    text = message if kind == "note" else _paint(message, _BOLD, color)
+    text = message if kind in ("note", "help") else _paint(message, _BOLD, color)
     if source is None:
         return [f"{label} {text}"]
     lines = [f"{_paint(f'{printable(_place(source, span))}:', _BOLD, color)} {label} {text}"]

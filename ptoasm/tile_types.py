@@ -189,7 +189,7 @@ def unknown_parameters(type_: Type) -> tuple[tuple[str, str], ...]:
     return type_.extra if isinstance(type_, TileType) else ()
 
 
-def _parts(token: Token, *texts: str) -> list[Token]:
+def _pieces(token: Token, *texts: str) -> list[Token]:
     """The parts of ``16x256xf32``, each with its place."""
     parts = []
     at = token.start
@@ -276,7 +276,7 @@ class _TileReader:
             self._keyed(key, value)
         elif kind == "shaped":
             rows, cols, element = value.value.split("x", 2)
-            parts = _parts(value, rows, cols, element)
+            parts = _pieces(value, rows, cols, element)
             self._set("rows", self._physical(value, rows, 0), parts[0])
             self._set("cols", self._physical(value, cols, 1), parts[1])
             self._set("element", element_type(element), parts[2])
@@ -298,7 +298,7 @@ class _TileReader:
                     value.end,
                 )
             rows, cols = value.value.split("x")
-            parts = _parts(value, rows, cols)
+            parts = _pieces(value, rows, cols)
             self._set("valid_rows", self._extent(value, rows, 0), parts[0])
             self._set("valid_cols", self._extent(value, cols, 1), parts[1])
         elif field in ("rows", "cols", "valid_rows", "valid_cols"):

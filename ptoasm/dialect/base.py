@@ -99,10 +99,11 @@ class Rule:
     actual and the required value, ``fix`` what to do, where there is one. The rule applies to the targets ``arches``,
     where the instance is in ``mode`` and has all ``operands``; it is asked only where the rules ``after`` hold.
     ``at`` names the operand or attribute at fault and ``parameter`` the type parameter; ``place`` says so where it
-    depends on the subject. ``{name`` is an attribute, ``#k`` the operand or result number k, ``:`` the types before the
-    arrow, ``:>`` those behind it. ``each`` parts a subject into those that break the rule one by one, where it can be
-    broken more than once. A rule that is asked for each operation, and not once for each shape, is ``individual``. The
-    rules of an instruction are asked about an Instance, those of ``common.py`` about what they are about.
+    depends on the subject. An operand that has its part in the rule with another parameter is ``src.valid_rows``.
+    ``{name`` is an attribute, ``#k`` the operand or result number k, ``:`` the types before the arrow, ``:>`` those
+    behind it. ``each`` parts a subject into those that break the rule one by one, where it can be broken more than
+    once. A rule that is asked for each operation, and not once for each shape, is ``individual``. The rules of an
+    instruction are asked about an Instance, those of ``common.py`` about what they are about.
     """
 
     __slots__ = (
@@ -120,6 +121,7 @@ class Rule:
         "operands",
         "page",
         "parameter",
+        "parameters",
         "place",
         "severity",
         "text",
@@ -156,8 +158,10 @@ class Rule:
         self.mode = mode
         self.forms = forms
         self.after = tuple(after.split())
-        self.operands = operands or ((at,) if at else ())
-        self.at = at or (operands[0] if operands else "")
+        named = [name.partition(".")[::2] for name in operands]
+        self.operands = tuple(name for name, _ in named) or ((at,) if at else ())
+        self.at = at or (self.operands[0] if self.operands else "")
+        self.parameters = {name: own or parameter for name, own in named}
         self.parameter = parameter
         self.place = place
         self.fix = fix

@@ -166,7 +166,14 @@ def _expected(f: Form) -> tuple[range, range]:
     inputs, outputs = f.instruction.inputs, f.instruction.outputs
     least = sum(not o.optional for o in inputs)
     most = least if f.shape.form == SYNC else len(inputs)
+    if _needs_scratch(f):
+        least = most
     return range(least, most + 1), range(sum(not o.optional for o in outputs), len(outputs) + 1)
+
+
+def _needs_scratch(f: Form) -> bool:
+    """Whether the form has a scratch operand that cannot be left out."""
+    return f.shape.form != SYNC and f.instruction.name in ("tcolargmin", "tcolargmax")
 
 
 def _miscount(f: Form) -> tuple[str, str] | None:
@@ -255,7 +262,7 @@ FORM_RULES = (
         "FORM-03",
         "level 1 and level 2 have the operands src and tmp",
         _SYNTAX,
-        lambda f: f.n_inputs >= len(f.instruction.inputs) or f.instruction.name not in ("tcolargmin", "tcolargmax"),
+        lambda f: f.n_inputs >= len(f.instruction.inputs) or not _needs_scratch(f),
         lambda f: f"has {count(f.n_inputs, 'operand')}; level 1 and level 2 have 2, src and tmp",
         forms=(SSA, DPS),
         fix=lambda f: (

@@ -63,7 +63,7 @@ def _tmp_size(id: str, size: int, needed: int, types: str) -> Rule:
         after="TCI-11",
         at="tmp",
         parameter="cols",
-        operands=("tmp", "dst"),
+        operands=("tmp", "dst.dtype"),
         fix=scratch_fix,
     )
 

@@ -250,7 +250,7 @@ RULES = (
         after="CAM-10 CAM-22 CAM-11 CAM-25 CAM-32",
         at="tmp",
         parameter="cols",
-        operands=("tmp", "src"),
+        operands=("tmp", "src.valid_cols"),
         fix=scratch_fix,
     ),
     Rule(
@@ -264,7 +264,7 @@ RULES = (
         after="CAM-29 CAM-10 CAM-22 CAM-11 CAM-25 CAM-32",
         at="tmp",
         parameter="cols",
-        operands=("tmp", "src"),
+        operands=("tmp", "src.valid_cols"),
         fix=scratch_fix,
     ),
     Rule(
@@ -297,7 +297,7 @@ RULES = (
         after="CAM-05",
         at="dstIdx",
         parameter="dtype",
-        operands=("dstIdx", "src"),
+        operands=("dstIdx", "src.valid_rows"),
     ),
 )
 
