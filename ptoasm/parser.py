@@ -7,12 +7,12 @@ only how fast the text is read.
 
 from __future__ import annotations
 
-import gc
 import re
 
 from lark.exceptions import UnexpectedInput
 
 from ptoasm.builder import HOLE, Builder, Template
+from ptoasm.collector import paused
 from ptoasm.diagnostics import Diagnostic, Note, PtoError, has_errors, in_source_order
 from ptoasm.dialect import instruction_names
 from ptoasm.dialect.host import NO_EFFECT, SYNTAX
@@ -59,14 +59,8 @@ def parse(text: str, filename: str = "<string>", first_line: int = 1, *, memo: b
     ``memo=False`` has the grammar read every statement, also those that are written like an earlier one.
     """
     module = Module(Source(text, filename, first_line))
-    # Nothing that a text becomes is garbage before it is whole, so the collector would only look at it in vain.
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
+    with paused():
         _Reader(module, memo).read()
-    finally:
-        if collecting:
-            gc.enable()
     return module
 
 
@@ -234,13 +228,15 @@ class _Reader:
         """The label of a region's first block gives it arguments; a later one begins a block that nothing enters."""
         types = self._types([item for item in statement.argument_types if item is not None])
         block = self.builder.block
+        later: Operation | None = None
         if block.operations or block.label is not None or (block.arguments and statement.arguments):
             assert statement.name is not None
-            block.operations.append(self._verbatim(self._text(statement.name.items[0]), span, span.start))
+            later = self._verbatim(self._text(statement.name.items[0]), span, span.start)
+            block.operations.append(later)
         else:
             block.label = self._text((span.start, span.end))
         for item, type_ in zip(statement.arguments, types, strict=False):
-            self.builder.argument(self._text(item)[1:], type_, Span(*item))
+            self.builder.argument(self._text(item)[1:], type_, Span(*item), later)
 
     def _add_alias(self, statement: Statement, span: Span) -> None:
         text = self.module.source.text[span.start : span.end]
@@ -321,14 +317,24 @@ class _Reader:
     def _finish(self) -> None:
         self.builder.finish(len(self.code))
         module = self.module
-        flat = self.builder.flat
-        if flat.body is not None and flat.body.operations:
-            module.items.append(flat)
-        else:
-            self.functions.remove(flat)
+        self._place_flat()
         self._check_function_names()
         module.functions = self.functions
         module.diagnostics = in_source_order(module.diagnostics)
+
+    def _place_flat(self) -> None:
+        """Puts the statements outside of functions where they stand; those that are only kept are no function."""
+        items, flat = self.module.items, self.builder.flat
+        operations = flat.body.operations if flat.body is not None else []
+        others = len(self.functions) > 1
+        added: list[tuple[int, Function | str]] = [(operations[0].start, flat)] if operations else []
+        if others and all(op.shape.form == FOREIGN for op in operations):
+            added = [(op.start, self.module.source.text[op.start : op.end]) for op in operations]
+        if not any(item is flat for _, item in added):
+            self.functions.remove(flat)
+        text = self.module.source.text
+        placed = [(item.start if isinstance(item, Function) else text.find(item), item) for item in items]
+        items[:] = [item for _, item in sorted([*placed, *added], key=lambda one: one[0])]
 
     def _check_function_names(self) -> None:
         seen: dict[str, Function] = {}

@@ -164,10 +164,43 @@ def _read_tile(text: str, head: re.Match[str]) -> TileType:
                 return template.make(numbers)
             except ValueError:
                 pass  # a number of another form than the template's: the grammar says what is wrong with it
-    fields = _TileReader(text, head).fields()
     template = _Template(_TileReader(text, head, symbolic=True).fields(), len(numbers))
     _templates.setdefault(key, {})[tuple([numbers[index] for index in template.fixed])] = template
-    return TileType.from_fields(tuple(fields[name] for name in TILE_FIELDS))
+    return template.make(numbers)
+
+
+_Parameter = tuple[str, "Token | None", Token]
+_PLAIN = re.compile(r"<[^][<>\"(){}#!]*>")
+_known_parts: dict[tuple[str | int, ...], tuple[str, str]] = {}
+"""What the grammar made of a parameter, by its text without the numbers: the rule, and its value's terminal."""
+
+
+def _part_key(part: str) -> tuple[str | int, ...]:
+    """What decides how a parameter is read: its text, and of its numbers only how many extents they have."""
+    pieces: list[str | int] = list(_NUMBERS.split(part))
+    pieces[1::2] = [str(number).count("x") for number in pieces[1::2]]
+    return tuple(pieces)
+
+
+def _read_parts(code: str) -> list[_Parameter] | None:
+    """The parameters of ``<…>``, each read like an earlier one; None where one is new."""
+    found: list[_Parameter] = []
+    at = 1
+    for part in code[1:-1].split(","):
+        known = _known_parts.get(_part_key(part))
+        if known is None:
+            return None
+        text = part.strip()
+        start = at + len(part) - len(part.lstrip())
+        end = start + len(text)
+        key = None
+        if known[0] == "keyed":
+            name, _, text = text.partition("=")
+            key = Token("tile_type__TYPE_WORD", name.rstrip(), start, start + len(name.rstrip()))
+            text = text.lstrip()
+        found.append((known[0], key, Token(known[1], text, end - len(text), end)))
+        at += len(part) + 1
+    return found
 
 
 def parameter_spans(text: str) -> dict[str, tuple[int, int]]:
@@ -243,8 +276,16 @@ class _TileReader:
 
     def _parameters(self) -> list[tuple[str, Token | None, Token]]:
         code = self.text[self.offset :]
+        plain = _PLAIN.fullmatch(code) is not None
+        known = _read_parts(code) if plain else None
+        if known is not None:
+            return known
         try:
-            return parse_tile_type(code)
+            found = parse_tile_type(code)
+            if plain:
+                for part, (kind, _, value) in zip(code[1:-1].split(","), found, strict=True):
+                    _known_parts[_part_key(part)] = kind, value.type
+            return found
         except TextFault as fault:
             raise self._fault(fault.message, fault.start, fault.end) from None
         except UnexpectedInput as error:

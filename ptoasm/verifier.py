@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ptoasm.collector import paused
 from ptoasm.diagnostics import Diagnostic, Note, in_source_order
 from ptoasm.dialect.base import UNUSED, Instance, Instruction, Rule, Scalar, Tile
 from ptoasm.dialect.common import (
@@ -79,7 +80,8 @@ def verify(module: Module, arch: str | None = None, *, ub_size: int | None = Non
     ``ub_size`` is the capacity of the UB in bytes, where it is not the target's.
     """
     verifier = Verifier(module, choose_target(module, arch), ub_size)
-    verifier.run(arch)
+    with paused():
+        verifier.run(arch)
     return in_source_order([*module.diagnostics, *verifier.diagnostics])
 
 
@@ -431,7 +433,7 @@ class Verifier:
             return
         subject = Address(type_, address, self.ub_size, self.target)
         broken_ids: set[str] = set()
-        for rule in sorted(ADDRESS_RULES, key=lambda r: len(r.after)):
+        for rule in ADDRESS_ORDER:
             if broken_ids.intersection(rule.after):
                 continue
             answer = rule.holds(subject)

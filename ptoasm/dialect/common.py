@@ -122,6 +122,9 @@ ADDRESS_RULES = (
     ),
 )
 
+ADDRESS_ORDER = tuple(sorted(ADDRESS_RULES, key=lambda rule: len(rule.after)))
+"""The rules of addresses, each behind those that it waits for."""
+
 # --- Forms -----------------------------------------------------------------------------------------
 
 
