@@ -7,7 +7,7 @@ from typing import Any
 from ptoasm.diagnostics import Diagnostic
 from ptoasm.dialect import instruction
 from ptoasm.dialect.base import Instance, Scalar, Tile
-from ptoasm.dialect.common import ADDRESS_RULES, Address
+from ptoasm.dialect.common import ADDRESS_ORDER, Address
 from ptoasm.ir import SSA, Module
 from ptoasm.parser import parse_or_raise
 from ptoasm.source import Source
@@ -90,7 +90,7 @@ def check_address(
     source = Source(str(tile), "<address>")
     broken: dict[str, Diagnostic] = {}
     if tile.loc == "vec":
-        for rule in sorted(ADDRESS_RULES, key=lambda r: len(r.after)):
+        for rule in ADDRESS_ORDER:
             if not broken.keys() & set(rule.after) and not rule.holds(subject):
                 broken[rule.id] = Diagnostic("error", rule.id, rule.message(subject), source)
     return list(broken.values())

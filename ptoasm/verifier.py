@@ -13,7 +13,7 @@ from ptoasm.collector import paused
 from ptoasm.diagnostics import Diagnostic, Note, in_source_order
 from ptoasm.dialect.base import UNUSED, Instance, Instruction, Rule, Scalar, Tile
 from ptoasm.dialect.common import (
-    ADDRESS_RULES,
+    ADDRESS_ORDER,
     ARCH,
     FORM_RULES,
     HAZARD_RULES,
