@@ -66,7 +66,7 @@ def rules() -> list[Entry]:
         definition = instruction(name)
         assert definition is not None
         found += [_entry(rule, name, definition.page) for rule in definition.rules]
-    return found + [_entry(rule, "the three", "") for rule in FORM_RULES]
+    return found + [_entry(rule, "tcolargmin" if rule.id == "FORM-03" else "the three", "") for rule in FORM_RULES]
 
 
 def _entry(rule: Rule, op: str, page: str) -> Entry:

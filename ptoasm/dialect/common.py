@@ -20,6 +20,10 @@ _SYNTAX = "Assembly Syntax"
 # --- Tile types ------------------------------------------------------------------------------------
 
 
+def _has_elements(t: TileType) -> bool:
+    return t.rows >= 1 and t.cols >= 1
+
+
 def _within(valid: int | None, extent: int) -> bool:
     return valid is None or 0 <= valid <= extent
 
@@ -38,7 +42,7 @@ TILE_RULES = (
         "TILE-01",
         "rows >= 1 and cols >= 1",
         _PLATFORM,
-        lambda t: t.rows >= 1 and t.cols >= 1,
+        lambda t: _has_elements(t),
         lambda t: f"has {count(t.rows, 'row')} and {count(t.cols, 'column')}; it must have at least 1 of each",
         place=lambda t: ("", "rows" if t.rows < 1 else "cols"),
     ),
@@ -46,24 +50,22 @@ TILE_RULES = (
         "TILE-02",
         "0 <= valid rows <= rows and 0 <= valid cols <= cols",
         _PLATFORM,
-        lambda t: _within(t.valid_rows, t.rows) and _within(t.valid_cols, t.cols),
+        lambda t: not _has_elements(t) or (_within(t.valid_rows, t.rows) and _within(t.valid_cols, t.cols)),
         lambda t: (
             f"has the valid region {_shown(t.valid_rows)}x{_shown(t.valid_cols)}; "
             f"it must lie within the {t.rows}x{t.cols} of the tile"
         ),
-        after="TILE-01",
         place=lambda t: ("", "valid_cols" if _within(t.valid_rows, t.rows) else "valid_rows"),
     ),
     Rule(
         "TILE-03",
         "none_box tiles: the contiguous run is a multiple of 32 bytes (row_major: cols*sizeof; col_major: rows*sizeof)",
         _PLATFORM,
-        lambda t: t.slayout != "none_box" or not t.element.size or _contiguous(t) % BLOCK_BYTES == 0,
+        lambda t: not _has_elements(t) or t.slayout != "none_box" or _contiguous(t) % BLOCK_BYTES == 0,
         lambda t: (
             f"has {'columns' if t.blayout == 'col_major' else 'rows'} of {_contiguous(t)} bytes; "
             f"they must be a multiple of {BLOCK_BYTES}"
         ),
-        after="TILE-01",
         place=lambda t: ("", "rows" if t.blayout == "col_major" else "cols"),
         fix=lambda t: f"the tile can be {fitting(t)}",
     ),

@@ -91,6 +91,7 @@ RULES = (
         at="S",
         parameter="dtype",
         operands=("S", "dst"),
+        forms=("ssa", "dps"),
         fix=lambda i: f"S can be {i['dst'].element}",
     ),
     element_in("TCI-02", "dst", _CHECK, (I16, UI16, I32, UI32, F16, BF16, F32), arches=A2A3_ONLY),
