@@ -417,15 +417,16 @@ class Builder:
         results = [] if op is None else op.outputs
         return {v.name: self.names.pop(v.name) for v in results if self.names.get(v.name) is v}
 
-    def argument(self, name: str, type_: Type, span: Span) -> None:
-        """Adds an argument to the current block."""
-        value = Value(name, type_, self.block)
+    def argument(self, name: str, type_: Type, span: Span, label: Operation | None = None) -> None:
+        """Adds an argument to the current block, or to one that a ``label`` within it begins."""
+        value = Value(name, type_, self.block if label is None else label)
         if name in self.names:
             self.report("NAME-02", f"'%{name}' is defined twice", span, *self._definition_note(self.names[name]))
         else:
             self._defined.append(name)
         self.names[name] = value
-        self.block.arguments.append(value)
+        if label is None:
+            self.block.arguments.append(value)
 
     def end(self, statement: Statement, span: Span) -> None:
         """Closes the innermost region."""

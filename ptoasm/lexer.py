@@ -267,7 +267,7 @@ class StatementLexer(Lexer):
 
     def _token(self, code: str, at: int, previous: Token | None, first: str | None, depth: int) -> Token:
         mark = code[at]
-        if mark.isalpha() or mark == "_":
+        if (mark.isascii() and mark.isalpha()) or mark == "_":
             return self._word(code, at, previous)
         if mark == "{":
             return self._brace(code, at, previous, first, depth)

@@ -82,6 +82,7 @@ class _Reader:
         self.memo = memo
         self.builder = Builder(module, self.layout)
         self.functions = [self.builder.flat]
+        self.starts: list[int] = []
 
     def layout(self, start: int) -> Statement:
         """The statement that starts here, with the places of its parts."""
@@ -202,7 +203,7 @@ class _Reader:
         function.argument_attributes = [builder.dictionary(token) for token in statement.argument_dicts]
         function.result_attributes = [builder.dictionary(token) for token in statement.result_dicts]
         function.visibility = statement.word.value if statement.word is not None else ""
-        self.module.items.append(function)
+        self._add_item(function, span)
         self.functions.append(function)
         if not statement.opens:
             function.body = None
@@ -238,9 +239,13 @@ class _Reader:
         for item, type_ in zip(statement.arguments, types, strict=False):
             self.builder.argument(self._text(item)[1:], type_, Span(*item), later)
 
+    def _add_item(self, item: Function | str, span: Span) -> None:
+        self.module.items.append(item)
+        self.starts.append(span.start)
+
     def _add_alias(self, statement: Statement, span: Span) -> None:
         text = self.module.source.text[span.start : span.end]
-        self.module.items.append(text)
+        self._add_item(text, span)
         if text[0] == "!":
             name, _, type_ = text.partition("=")
             self.builder.aliases[name[1:].strip()] = type_.strip().removeprefix("!")
@@ -332,9 +337,8 @@ class _Reader:
             added = [(op.start, self.module.source.text[op.start : op.end]) for op in operations]
         if not any(item is flat for _, item in added):
             self.functions.remove(flat)
-        text = self.module.source.text
-        placed = [(item.start if isinstance(item, Function) else text.find(item), item) for item in items]
-        items[:] = [item for _, item in sorted([*placed, *added], key=lambda one: one[0])]
+        placed = [*zip(self.starts, items, strict=True), *added]
+        items[:] = [item for _, item in sorted(placed, key=lambda one: one[0])]
 
     def _check_function_names(self) -> None:
         seen: dict[str, Function] = {}

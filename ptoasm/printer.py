@@ -47,6 +47,7 @@ class Printer:
         self._text = ""
         self._comments: list[tuple[int, int]] = []
         self._at = 0
+        self._found = 0
         self._next = _NEVER
         self._blanks: list[int] = []
         self._blank_at = 0
@@ -76,7 +77,7 @@ class Printer:
             if isinstance(item, Function):
                 self._function(item, indent)
             else:
-                start = max(self._text.find(item), 0)
+                start = self._found = max(self._text.find(item, self._found), self._found)
                 self._line(indent, item, start, start + len(item), whole=True)
 
     def _function(self, function: Function, indent: str) -> None:
@@ -238,8 +239,11 @@ class Printer:
 
 def _around(module: Module) -> tuple[list[Function | str], list[Function | str], list[Function | str]]:
     """What stands before the module's header, inside of it and behind its end: aliases stand outside."""
-    text = module.source.text
-    places = [item.start if isinstance(item, Function) else text.find(item) for item in module.items]
+    places = []
+    at = 0
+    for item in module.items:
+        at = item.start if isinstance(item, Function) else max(module.source.text.find(item, at), at)
+        places.append(at)
     before = [item for item, at in zip(module.items, places, strict=True) if at < module.span.start]
     after = [item for item, at in zip(module.items, places, strict=True) if at > module.end > 0]
     inside = [item for item in module.items if item not in before and item not in after]
