@@ -428,6 +428,11 @@ class Builder:
         if label is None:
             self.block.arguments.append(value)
 
+    @property
+    def innermost(self) -> str:
+        """The kind of header that opened the innermost region."""
+        return self._open[-1][0] if self._open else ""
+
     def end(self, statement: Statement, span: Span) -> None:
         """Closes the innermost region."""
         if not self._open:

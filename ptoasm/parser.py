@@ -83,6 +83,8 @@ class _Reader:
         self.builder = Builder(module, self.layout)
         self.functions = [self.builder.flat]
         self.starts: list[int] = []
+        self.scopes = [0]
+        self.scope_of: dict[Function, int] = {}
 
     def layout(self, start: int) -> Statement:
         """The statement that starts here, with the places of its parts."""
@@ -204,6 +206,7 @@ class _Reader:
         function.result_attributes = [builder.dictionary(token) for token in statement.result_dicts]
         function.visibility = statement.word.value if statement.word is not None else ""
         self._add_item(function, span)
+        self.scope_of[function] = self.scopes[-1]
         self.functions.append(function)
         if not statement.opens:
             function.body = None
@@ -215,6 +218,9 @@ class _Reader:
 
     def _add_module_header(self, statement: Statement, span: Span) -> None:
         module = self.module
+        if module.wrapped:
+            self._add_nested_module(statement, span)
+            return
         module.wrapped = True
         module.span = span
         module.attributes, _ = self.builder.read_attributes(statement)
@@ -222,7 +228,17 @@ class _Reader:
             module.name = statement.symbol.value[1:].strip('"')
         self.builder.begin(statement, None, span, self._text)
 
+    def _add_nested_module(self, statement: Statement, span: Span) -> None:
+        """Keeps the header of a further module, and its end: its functions are those of the one module that is read."""
+        self._add_item(self.module.source.text[span.start : span.end], span)
+        self.scopes.append(len(self.starts))
+        statement.kind = _NESTED
+        self.builder.begin(statement, None, span, self._text)
+
     def _add_region_end(self, statement: Statement, span: Span) -> None:
+        if self.builder.innermost == _NESTED:
+            self._add_item("}", span)
+            self.scopes.pop()
         self.builder.end(statement, span)
 
     def _add_label(self, statement: Statement, span: Span) -> None:
@@ -341,9 +357,9 @@ class _Reader:
         items[:] = [item for _, item in sorted(placed, key=lambda one: one[0])]
 
     def _check_function_names(self) -> None:
-        seen: dict[str, Function] = {}
+        seen: dict[tuple[int, str], Function] = {}
         for function in self.functions:
-            first = seen.setdefault(function.name, function)
+            first = seen.setdefault((self.scope_of.get(function, 0), function.name), function)
             if first is not function:
                 self.module.diagnostics.append(
                     Diagnostic(
@@ -357,6 +373,7 @@ class _Reader:
                 )
 
 
+_NESTED = "nested module"
 _BRACES = re.compile(r'"(?:[^"\\\n]|\\.)*"|[{}]')
 
 

@@ -121,6 +121,31 @@ module attributes {"a key" = #set, pto.target_arch = "a5", unit} {
     assert verify(module) == []
 
 
+def test_modules_in_a_module_keep_their_functions_apart() -> None:
+    text = """module attributes {pto.target_arch = "a5"} {
+  module @vector attributes {pto.kernel_kind = #pto.kernel_kind<vector>} {
+    func.func @k() {
+      return
+    }
+    }
+  module @cube {
+    func.func @k() {
+      return
+    }
+    func.func @k() {
+      return
+    }
+  }
+}
+"""
+    module = parse(text)
+    assert module.attributes == {"pto.target_arch": '"a5"'}
+    assert [(d.code, d.source.position(d.span.start)[0]) for d in module.diagnostics if d.span] == [("NAME-02", 11)]
+    printed = print_module(module)
+    assert printed.split() == text.split()
+    assert print_module(parse(printed)) == printed
+
+
 def test_labels_give_blocks_arguments() -> None:
     text = """func.func @k(%a: i32) {
   cf.br ^bb1(%a : i32)
