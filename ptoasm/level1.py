@@ -9,8 +9,8 @@ from ptoasm.dialect.base import Instruction
 from ptoasm.ir import DPS, SSA, SYNC, Block, Function, Literal, Module, Operation, Value
 from ptoasm.level2 import Extent, extents, inferred, needs_scratch, scalar_types, scratch_type
 from ptoasm.placement import address_of
-from ptoasm.rewrite import Rewriter, is_instruction, scratch_of
-from ptoasm.types import TileType, Type
+from ptoasm.rewrite import Rewriter, is_instruction, move_shape, part_shape, scratch_of
+from ptoasm.types import INDEX, TileType, Type
 
 __all__ = ["NeedsAddressesError", "ToValues"]
 
@@ -26,6 +26,7 @@ class _Plan(NamedTuple):
     """What is known of a function before its operations are converted."""
 
     buffers: dict[Value, Buffer]
+    others: set[Value]
     kept: set[Operation]
     rebound: set[Operation]
     gone: set[Value]
@@ -46,7 +47,7 @@ class ToValues(Rewriter):
         self.addresses = addresses or {}
         self.current: dict[Value, Value] = {}
         self.bound: dict[Value, Value | Literal] = {}
-        self.plan = _Plan({}, set(), set(), set(), set())
+        self.plan = _Plan({}, set(), set(), set(), set(), set())
         self.called = {op.shape.keywords.get("symbol") for f in module.functions for op in f.walk()}
         self._noted: set[Value] = set()
 
@@ -58,10 +59,6 @@ class ToValues(Rewriter):
         if old.body is None:
             return super().copy_function(old)
         written = [b for b in self.plan.buffers.values() if b.is_given and not old.flat]
-        if written and old.name in self.called:
-            filled = written[0].value.name
-            message = f"'@{old.name}' is called and fills its argument '%{filled}'; a call only has results"
-            raise self.fault(written[0].writes[0].op, message)
         new = super().copy_function(old)
         self._drop_arguments(old, new)
         if written:
@@ -127,7 +124,10 @@ class ToValues(Rewriter):
 
     def _plan(self, function: Function) -> _Plan:
         buffers = find_buffers(function)
-        kept = {op for op in function.walk() if op.shape.form == DPS and is_instruction(op) and self._stays(op)}
+        others = {value for value in buffers if self._is_other_name(function, value)}
+        kept = {op for op in function.walk() if op.shape.form == DPS and is_instruction(op) and self._stays(op, others)}
+        for value in others:
+            del buffers[value]
         for buffer in list(buffers.values()):
             staying = [e.op in kept for e in buffer.writes]
             if all(staying):
@@ -137,36 +137,32 @@ class ToValues(Rewriter):
         for buffer in buffers.values():
             self._check(buffer)
         gone = self._unused_scratch(function) if self.form == SYNC else set()
-        return _Plan(buffers, kept, _rebound(buffers), gone, _last_writes(buffers))
+        return _Plan(buffers, others, kept, _rebound(buffers), gone, _last_writes(buffers))
 
-    def _stays(self, op: Operation) -> bool:
-        """Whether an operation stays at level 2: what it writes is no tile, or its extent cannot be said."""
+    def _is_other_name(self, function: Function, value: Value) -> bool:
+        """Whether it stands for memory that has another name too: a part of a tile, what a region or a call passes."""
+        if isinstance(value.owner, Block):
+            return value.owner.parent is not None or (not function.flat and function.name in self.called)
+        return value.owner.shape.name != "pto.alloc_tile" and not is_instruction(value.owner)
+
+    def _stays(self, op: Operation, others: set[Value]) -> bool:
+        """Whether an operation stays at level 2: what it writes is no tile, or cannot be said with a value."""
         definition = op.shape.definition
         assert definition is not None
         if definition.name in _STAYS or any(not isinstance(v.type, TileType) for v in op.outputs):
             return True
-        return not definition.checked and any(self._result_type(op, v) is None for v in op.outputs)
+        return not definition.checked and any(
+            buffer_root(v) in others or self._result_type(op, v) is None for v in op.outputs
+        )
 
     def _check(self, buffer: Buffer) -> None:
-        """Raises where a buffer is something that only level 2 can write to, or has no address and needs one."""
+        """Raises where what a buffer is cannot be said with values, or it has no address and needs one."""
         value = buffer.value
-        first = buffer.writes[0].op
-        op = value.definition
-        if (isinstance(value.owner, Block) and value.owner.parent is not None) or (
-            op is not None and op.shape.name != "pto.alloc_tile" and not is_instruction(op)
-        ):
-            raise self.fault(first, f"'%{value.name}' is another name of a buffer; no value is written through it")
         for event in buffer.events:
             if event.what == BIND and event.op.block is not value.block:
                 others = [chain(e.op) for e in buffer.events]
                 if event is not buffer.events[0] or any(event.op.block not in blocks for blocks in others):
                     raise self.fault(event.op, f"the address of '%{value.name}' is changed within a region")
-        for event in buffer.writes:
-            definition = event.op.shape.definition
-            if definition is not None and definition.checked and self._result_type(event.op, event.value) is None:
-                raise self.fault(
-                    event.op, f"the valid region of '%{event.value.name}' is known only at run time; no result says it"
-                )
         if not buffer.plain and not buffer.bound and value not in self.addresses:
             raise NeedsAddressesError
 
@@ -251,7 +247,8 @@ class ToValues(Rewriter):
                 del part[scratch[0]]
         elif self.form == SSA and shape.form == SYNC and needs_scratch(op):
             self._add_scratch(op, definition, names, types, inputs)
-        outputs = [self._result(op, v) for v in op.outputs]
+        results = [self._result(op, v) for v in op.outputs]
+        outputs = [v for v, _ in results]
         made = Operation(shape, inputs, outputs, self.block, op.start, op.end)
         for value in outputs:
             value.owner = made
@@ -264,6 +261,9 @@ class ToValues(Rewriter):
         )
         self._check_scalars(op, definition, made)
         self.block.operations.append(made)
+        for (value, narrow), old in zip(results, op.outputs, strict=True):
+            if narrow is not None or buffer_root(old) in self.plan.others:
+                self._settle(op, old, value if narrow is None else self._part(op, old, value, narrow))
 
     def _check_scalars(self, op: Operation, definition: Instruction, made: Operation) -> None:
         """The synchronous form writes no type of a scalar: it is the result's element type."""
@@ -310,24 +310,73 @@ class ToValues(Rewriter):
 
     # --- Results -------------------------------------------------------------------------------------------------
 
-    def _result(self, op: Operation, old: Value) -> Value:
-        """The value that an output becomes, bound to its address where it has to lie somewhere."""
+    def _result(self, op: Operation, old: Value) -> tuple[Value, TileType | None]:
+        """The value that an output becomes, bound to its address where it has to lie somewhere.
+
+        With it comes the type of its valid part, where that is not all of the value.
+        """
         root = buffer_root(old)
-        buffer = self.plan.buffers.get(root)
         assert self.function.body is not None
-        if buffer is None:
-            known = self.values.get(old)
-            made = self.bind(old, Value(old.name, self.type_of(old), op.block)) if known is None else known
-            if old in self.addresses:
-                self.add_binding(made, Literal(hex(self.addresses[old])), op)
-            return made
-        name = old.name if (op, old) in self.plan.last and not self._is_visible(old.name) else self.fresh(old.name)
-        made = Value(name, self._result_type(op, old), self.function.body)
+        if root in self.plan.buffers or root in self.plan.others:
+            type_ = self._result_type(op, old)
+            if type_ is not None and root in self.plan.buffers:
+                return self._version(op, old, type_), None
+            whole, part = (type_, None) if type_ is not None else self._whole_and_part(op, old)
+            return Value(self.fresh(old.name), whole, self.function.body), part
+        known = self.values.get(old)
+        made = self.bind(old, Value(old.name, self.type_of(old), op.block)) if known is None else known
+        if old in self.addresses:
+            self.add_binding(made, Literal(hex(self.addresses[old])), op)
+        return made, None
+
+    def _version(self, op: Operation, old: Value, type_: TileType) -> Value:
+        """A new version of a buffer."""
+        root = buffer_root(old)
+        assert self.function.body is not None
+        made = Value(self._name(op, old), type_, self.function.body)
         address = self._home(root)
         if address is not None:
             self.add_binding(made, address, op)
         self.current[root] = made
         return made
+
+    def _whole_and_part(self, op: Operation, old: Value) -> tuple[TileType, TileType]:
+        """The type of a row of which only the run knows how much is valid: all of it, and the valid part."""
+        type_ = old.type
+        assert isinstance(type_, TileType)
+        type_ = type_.with_(kind="tile")
+        if type_.rows != 1 or not isinstance(extents(buffer_root(old))[1], Value):
+            raise self.fault(op, f"the valid region of '%{old.name}' is known only at run time; no result says it")
+        return type_.with_(valid_rows=1, valid_cols=type_.cols), type_.with_(valid_rows=1, valid_cols=None)
+
+    def _part(self, op: Operation, old: Value, whole: Value, type_: TileType) -> Value:
+        """The valid part of a row: a subview that begins where the row begins."""
+        _, cols = extents(buffer_root(old))
+        assert isinstance(cols, Value)
+        zero, one = self.add_constant(0, INDEX, op), self.add_constant(1, INDEX, op)
+        shape = part_shape(whole.type, type_)
+        made = self.add(shape, [whole, zero, zero, one, self.value(cols)], op)
+        made.outputs.append(Value(self.fresh(old.name), type_, made))
+        return made.outputs[0]
+
+    def _settle(self, op: Operation, old: Value, value: Value) -> None:
+        """Moves what was computed to where it belongs."""
+        root = buffer_root(old)
+        if root in self.plan.others:
+            self.note(op, f"'%{old.name}' is another name of a tile; the result is computed first and moved there")
+            target = self.value(old)
+            moved = self.add(move_shape(DPS, value.type, target.type), [value], op)
+            moved.outputs = [target]
+            return
+        assert isinstance(value.type, TileType)
+        version = self._version(op, old, value.type)
+        moved = self.add(move_shape(self.form, value.type, version.type), [value], op)
+        moved.outputs, version.owner = [version], moved
+
+    def _name(self, op: Operation, old: Value) -> str:
+        """The name of a new version: the buffer's own where nothing that sees it is written later."""
+        last = (op, old) in self.plan.last and not self._is_visible(old.name)
+        return old.name if last else self.fresh(old.name)
 
     def _is_visible(self, name: str) -> bool:
         """Whether an argument or input of the function, which a read keeps alive, has this name."""
@@ -356,6 +405,8 @@ class ToValues(Rewriter):
         definition = op.shape.definition
         assert definition is not None
         actual = extents(buffer_root(value))
+        if _is_open(value):
+            return type_
         rows, cols = (e if isinstance(e, int) else None for e in actual)
         if rows is None and definition.name in ("tcolargmin", "tcolargmax"):
             rows = 1
@@ -364,6 +415,14 @@ class ToValues(Rewriter):
         rows_fit = rows is not None or type_.rows == 1 or _same(actual[0], given[0])
         reduces = definition.checked and definition.name != "tci"
         return type_ if rows_fit and (cols is not None or reduces or _same(actual[1], given[1])) else None
+
+
+def _is_open(value: Value) -> bool:
+    """Whether what writes a buffer says how much of it is valid: nothing else does."""
+    op = buffer_root(value).definition
+    return op is None or (
+        op.shape.name == "pto.alloc_tile" and not {"valid_row", "valid_col"} & {*op.shape.input_names}
+    )
 
 
 def _same(a: Extent, b: Extent) -> bool:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ptoasm.buffers import buffer_root, instance_of
-from ptoasm.dialect.base import UNUSED
-from ptoasm.ir import DPS, SYNC, Function, Module, Operation, Value
-from ptoasm.numbers import integer
+from ptoasm.dialect.base import UNUSED, whole_valid_region
+from ptoasm.ir import DPS, SYNC, Function, Literal, Module, Operation, Value
 from ptoasm.placement import address_of
 from ptoasm.rewrite import Rewriter, is_instruction
 from ptoasm.types import TileType, Type
@@ -25,6 +24,10 @@ def extents(value: Value) -> tuple[Extent, Extent]:
     op = value.definition
     if op is None or any(user.shape.name == "pto.set_validshape" for user, _ in _uses(value)):
         return rows, cols
+    if op.shape.name in ("pto.subview", "pto.subset"):
+        valid = [v for n, v in zip(op.shape.input_names, op.inputs, strict=False) if n == "valid"]
+        given = [_known(v) for v in valid] or [None, None]
+        return _either(rows, given[0]), _either(cols, given[1])
     if op.shape.name == "pto.alloc_tile":
         return _either(rows, _given(op, "valid_row")), _either(cols, _given(op, "valid_col"))
     if not is_instruction(op):
@@ -33,11 +36,16 @@ def extents(value: Value) -> tuple[Extent, Extent]:
 
 
 def inferred(op: Operation, type_: TileType) -> tuple[Extent, Extent]:
-    """The valid region of a result: what its type leaves open is that of the first tile operand (decision D-25)."""
-    first = next((v for v in op.inputs if isinstance(v, Value) and isinstance(v.type, TileType)), None)
+    """The valid region of an output about which nothing else says it: what is written to it (decision D-25)."""
+    definition = op.shape.definition
+    assert definition is not None
+    sources = [v for n, v in zip(op.shape.input_names, op.inputs, strict=False) if n != definition.scratch]
+    first = next((v for v in sources if isinstance(v, Value) and isinstance(v.type, TileType)), None)
     rows, cols = (type_.rows, type_.cols) if first is None else extents(buffer_root(first))
-    if type_.rows == 1:
-        rows = 1
+    if definition.written is not whole_valid_region:
+        at = len(op.shape.output_names) - 1
+        written = definition.written(instance_of(op, definition), op.shape.output_names[at])
+        rows, cols = 1 if definition.checked else _either(written[0], rows), _either(written[1], cols)
     return _either(type_.valid_rows, rows), _either(type_.valid_cols, cols)
 
 
@@ -55,10 +63,12 @@ def _either(known: int | None, otherwise: Extent) -> Extent:
 
 def _given(op: Operation, name: str) -> Extent:
     operand = op.operand(name)
+    return None if operand is None else _known(operand)
+
+
+def _known(operand: Value | Literal) -> Extent:
     known = address_of(operand)
-    if known is not None or operand is None:
-        return known
-    return operand if isinstance(operand, Value) else integer(operand.text)
+    return operand if known is None and isinstance(operand, Value) else known
 
 
 def needs_scratch(op: Operation) -> bool:
@@ -118,14 +128,7 @@ class ToBuffers(Rewriter):
         if not isinstance(tile, Value) or op.outputs or tile in self.values:
             return False
         definition = tile.definition
-        return definition is not None and self._allocated(definition, tile)
-
-    def _allocated(self, op: Operation, result: Value) -> bool:
-        """Whether a result needs an ``alloc_tile``: at the top of a flat program an unknown name is a buffer too."""
-        type_ = result.type
-        dynamic = isinstance(type_, TileType) and type_.is_dynamic
-        function = op.block.function
-        return not function.flat or op.block is not function.body or dynamic
+        return definition is not None and _allocated(definition)
 
     def _instruction(self, op: Operation) -> None:
         shape = op.shape
@@ -162,29 +165,24 @@ class ToBuffers(Rewriter):
 
     def _buffer(self, op: Operation, old: Value) -> Value:
         """The destination that stands for a result."""
-        if not self._allocated(op, old):
+        if not _allocated(op):
             return self.value(old)
         root = self.function.body
         assert root is not None
-        type_ = old.type
+        type_, operands = old.type, []
         if isinstance(type_, TileType) and type_.is_dynamic:
             rows, cols = inferred(op, type_)
-            operands = [
-                (name, self._extent(op, old, extent))
-                for name, extent in (("valid_row", rows), ("valid_col", cols))
-                if not isinstance(extent, int)
-            ]
             type_ = type_.with_(valid_rows=_number(rows), valid_cols=_number(cols))
-        else:
-            operands = []
+            named = ("valid_row", rows), ("valid_col", cols)
+            operands = [(name, self.value(extent)) for name, extent in named if isinstance(extent, Value)]
         made = self.bind(old, Value(old.name, None if type_ is None else self.type(type_), root))
         self.add_alloc(made, operands, op)
         for binding in self.bindings.pop(old, ()):
             self.copy(binding)
         return made
 
-    def _extent(self, op: Operation, old: Value, extent: Value | None) -> Value:
-        if extent is None:
-            message = f"the valid region of '%{old.name}' comes from data; an alloc_tile needs a value that says it"
-            raise self.fault(op, message)
-        return self.value(extent)
+
+def _allocated(op: Operation) -> bool:
+    """Whether a result needs an ``alloc_tile``: at the top of a flat program an unknown name is a buffer too."""
+    function = op.block.function
+    return not function.flat or op.block is not function.body

@@ -34,6 +34,7 @@ class Rewriter:
         self.block: Block = Block(Function(self.module))
         self.function: Function = self.block.function
         self._shapes: dict[Any, Shape] = {}
+        self._constants: dict[Any, Value] = {}
         self.notes: list[Diagnostic] = []
 
     # --- What a conversion says --------------------------------------------------------------------------
@@ -253,6 +254,16 @@ class Rewriter:
         value.owner = made
         return made
 
+    def add_constant(self, number: int, type_: ElementType, like: Operation) -> Value:
+        """The value of an ``arith.constant``, one for each number and block."""
+        key = (self.block, number, type_)
+        found = self._constants.get(key)
+        if found is None:
+            made = self.add(constant_shape(type_), [Literal(str(number))], like)
+            found = self._constants[key] = Value(self.unused(f"c{number}"), type_, made)
+            made.outputs.append(found)
+        return found
+
     def add_binding(self, value: Value, address: Value | Literal, like: Operation) -> Operation:
         """Adds ``pto.tassign %value, @tile(address)``."""
         return self.add(binding_shape(), [value, address], like)
@@ -294,6 +305,23 @@ def binding_shape() -> Shape:
         input_names=names,
         keywords={"at": True},
     )
+
+
+@cache
+def move_shape(form: str, source: Type | None, target: Type | None) -> Shape:
+    """The shape of ``tmov``."""
+    definition = instruction("tmov")
+    return Shape(
+        "pto.tmov", form, (source,), (target,), definition=definition, input_names=("src",), output_names=("dst",)
+    )
+
+
+@cache
+def part_shape(whole: Type | None, part: TileType) -> Shape:
+    """The shape of a ``subview`` of two offsets and two valid extents."""
+    names = ("source", "offset", "offset", "valid", "valid")
+    sizes = {"sizes": (part.rows, part.cols)}
+    return Shape("pto.subview", HOST, (whole, *(INDEX,) * 4), (part,), input_names=names, keywords=sizes)
 
 
 @cache
