@@ -171,6 +171,7 @@ OTHERS: tuple[Entry, ...] = (
         ("TYPE-05", "a statement of a host dialect has types or operands that do not go together"),
     ),
     Entry("ARCH-02", "remark", "the module names another target than the one it is read for", "decision D-18"),
+    Entry("RUN-13", "remark", "what a tprint of the program shows"),
     Entry("NAN-01", "remark", "a run met a NaN: it counts as the minimum", "decision D-02"),
     *_others(
         "error",
@@ -186,6 +187,8 @@ OTHERS: tuple[Entry, ...] = (
         ("RUN-09", "an access lies outside of the memory that it goes to"),
         ("RUN-10", "a function calls itself: the machine has no recursion"),
         ("RUN-11", "the instruction cannot read or write the bytes that its operand stands for"),
+        ("RUN-12", "the instruction has no result for operands of these element types or shapes, or with this attribute"),
+        ("RUN-14", "the data for two inputs disagree about bytes that both have"),
         ("CHECK-01", "a program did not do what its comments expect"),
         ("CHECK-02", "a comment with an expectation cannot be understood"),
     ),
