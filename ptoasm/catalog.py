@@ -187,7 +187,7 @@ OTHERS: tuple[Entry, ...] = (
         ("RUN-09", "an access lies outside of the memory that it goes to"),
         ("RUN-10", "a function calls itself: the machine has no recursion"),
         ("RUN-11", "the instruction cannot read or write the bytes that its operand stands for"),
-        ("RUN-12", "the instruction has no result for operands of these element types or shapes, or with this attribute"),
+        ("RUN-12", "the instruction has no result for these element types, shapes or attributes"),
         ("RUN-14", "the data for two inputs disagree about bytes that both have"),
         ("CHECK-01", "a program did not do what its comments expect"),
         ("CHECK-02", "a comment with an expectation cannot be understood"),
