@@ -22,8 +22,8 @@ from ptoasm.numbers import integer
 from ptoasm.source import Span
 from ptoasm.statements import Statement, parse_dictionary
 from ptoasm.suggest import did_you_mean
-from ptoasm.tile_types import read_type
-from ptoasm.types import INDEX, Type
+from ptoasm.tile_types import parameter_spans, read_type
+from ptoasm.types import INDEX, TILE_FIELDS, TileType, Type
 
 HOLE = re.compile(
     r"(%(?:[\w.$]|-(?!>))+(?:\#\d+)?"  # a value
@@ -60,6 +60,7 @@ class Template:
         "outputs",
         "shapes",
         "statement",
+        "stray",
         "text",
         "types",
         "variants",
@@ -89,6 +90,8 @@ class Template:
         else:
             named = result_names(statement.results, text, start)
             self.outputs = [f"%{name}" if "#" in name else place(span) for name, span in named]
+        stray = result_names(statement.results, text, start) if statement.kind == "dps" else []
+        self.stray = [name for name, _ in stray]
         self.names = [k for k in (*(k for named, k in self.inputs if named), *self.outputs) if isinstance(k, int)]
         self.literals = [k for named, k in self.inputs if not named and isinstance(k, int)]
         types = [place(span) for span in (*(statement.input_types or ()), *(statement.output_types or ()))]
@@ -107,6 +110,7 @@ def _no_key(holes: list[str]) -> tuple[str, ...]:
     return _NO_KEY
 
 
+_MOST_RESULTS = 1000
 _RESULT = re.compile(r"%((?:[\w.$]|-(?!>))+)(?::(\d+))?")
 
 
@@ -119,6 +123,8 @@ def result_names(token: Token | None, text: str, start: int) -> list[tuple[str, 
         span = Span(match.start() + start, match.end() + start)
         if match[2] is None:
             names.append((match[1], span))
+        elif int(match[2]) > _MOST_RESULTS:
+            raise TextFault(f"'{match.group()}' stands for more than {_MOST_RESULTS} results", *span)
         else:
             names += [(f"{match[1]}#{k}", span) for k in range(int(match[2]))]
     return names
@@ -156,6 +162,7 @@ class Builder:
         self.lenient = True
         self._open: list[tuple[str, Span, Any]] = []
         self._defined: list[str] = []
+        self.broken: list[Function] = []
         self._first: dict[Value, Operation] = {}
         self._typed: dict[Value, Operation] = {}
         self._only_bound: set[Value] = set()
@@ -223,6 +230,8 @@ class Builder:
                 if nested:
                     self._defined.append(text)
             outputs.append(value)
+        for text in template.stray:
+            names.setdefault(text, Value(text, None, op))
         block.operations.append(op)
         if self._only_bound and shape.name != _TASSIGN:
             self._only_bound.difference_update(inputs, outputs)  # type: ignore[arg-type]
@@ -312,9 +321,22 @@ class Builder:
         self.report(
             "TYPE-01",
             f"'%{value.name}' has type {value.type}; here it is used as {type_}",
-            self._type_place(op, at),
+            self._differing(value.type, type_, self._type_place(op, at)),
             *self._definition_note(value),
         )
+
+    def _differing(self, known: Type, given: Type, span: Span) -> Span:
+        """The parameter in which two tile types differ, where it is one and written out; else the whole type."""
+        if not isinstance(known, TileType) or not isinstance(given, TileType):
+            return span
+        different = [name for name in TILE_FIELDS if getattr(known, name) != getattr(given, name)]
+        found = parameter_spans(self.source.text[span.start + 1 : span.end])
+        if "rows" in different and "valid_rows" not in found:
+            different = [name for name in different if name != "valid_rows"]
+        if "cols" in different and "valid_cols" not in found:
+            different = [name for name in different if name != "valid_cols"]
+        place = found.get(different[0]) if len(different) == 1 else None
+        return span if place is None else Span(span.start + 1 + place[0], span.start + 1 + place[1])
 
     # --- Places, found by reading the statement again
 
@@ -484,6 +506,7 @@ class Builder:
         """Opens the region of a header that could not be read: its statements are still looked at."""
         self._open.append(("broken", span, (self.block, self._defined, self.lenient, self.names, {})))
         function = Function(self.module, flat=True)
+        self.broken.append(function)
         assert function.body is not None
         self.block, self.lenient, self.names, self._defined = function.body, True, {}, []
 
@@ -587,6 +610,7 @@ def _instruction_shape(
     declared = definition.outputs
     if n_out < len(declared):
         declared = tuple(o for o in declared if not o.optional)
+    keywords = {"at": True} if statement.kind == "assign_at" else {"results": True} if template.stray else None
     return Shape(
         name,
         form,
@@ -596,7 +620,7 @@ def _instruction_shape(
         definition=definition,
         input_names=tuple(o.name for o in definition.inputs[:n_in]),
         output_names=tuple(o.name for o in declared[:n_out]),
-        keywords={"at": True} if statement.kind == "assign_at" else None,
+        keywords=keywords,
         duplicates=duplicates,
         type_counts=counts,
     )

@@ -10,6 +10,8 @@ from ptoasm.dialect.common import Clash
 from ptoasm.ir import Function, Operation, Value
 from ptoasm.places import Places
 from ptoasm.source import Span
+from ptoasm.suggest import did_you_mean
+from ptoasm.tile_types import PARAMETERS
 from ptoasm.types import TileType
 
 _WORDS = {
@@ -111,6 +113,22 @@ def wrong_tile(
         places.parameter(span, parameter),
         (_rule_note(rule, rule.page), *help_notes(rule, type_)),
         op.shape.short_name if op is not None else None,
+        function.name or None,
+    )
+
+
+def unknown_parameter(places: Places, key: str, span: Span, function: Function) -> Diagnostic:
+    """The remark about the first parameter of this name; ``span`` is where the type is written."""
+    near = did_you_mean(key, PARAMETERS)
+    hint = f"; did you mean '{near}'?" if near else ""
+    return Diagnostic(
+        "remark",
+        "TYPE-04",
+        f"the parameter '{key}' of a tile type is not known and is kept as it is written{hint}",
+        places.source,
+        places.parameter(span, f"{key}="),
+        (),
+        None,
         function.name or None,
     )
 

@@ -42,11 +42,12 @@ _GOES_ON = re.compile(r"\s*(?:[:,({\[<]|->|(?:ins|outs)\s*\()")
 class TextFault(Exception):
     """Text that no terminal describes: ``message`` says what is wrong with characters ``start`` to ``end - 1``."""
 
-    def __init__(self, message: str, start: int, end: int) -> None:
+    def __init__(self, message: str, start: int, end: int, code: str = "PARSE-02") -> None:
         super().__init__(message)
         self.message = message
         self.start = start
         self.end = end
+        self.code = code
 
 
 class Token:
@@ -278,7 +279,8 @@ class StatementLexer(Lexer):
             return Token("ALIAS", code[at:end].rstrip(), at, at + len(code[at:end].rstrip()))
         match = self._statement.match(code, at)
         if match is None or match.lastgroup is None:
-            raise TextFault(_unexpected(code, at), at, at + 1)
+            message, end = _unexpected(code, at)
+            raise TextFault(message, at, end)
         kind = match.lastgroup
         if kind == "RESULTS":
             if previous is None:
@@ -365,8 +367,18 @@ class StatementLexer(Lexer):
 _PUNCTUATION = {"{": "LBRACE", "}": "RBRACE", ",": "COMMA", "=": "EQUAL"}
 
 
-def _unexpected(code: str, at: int) -> str:
+_NUMBER = re.compile(r"[-+]?\d[\w.]*")
+
+
+def _unexpected(code: str, at: int) -> tuple[str, int]:
+    """What to say about a character that begins no terminal, and where the text at fault ends."""
     if code[at] == '"':
-        return "this string is never closed"
+        string = _STRING.match(code, at)
+        if string is None:
+            return "this string is never closed", at + 1
+        return "a statement in MLIR's generic form cannot be read", string.end()
+    number = _NUMBER.match(code, at)
+    if number is not None:
+        return f"'{number.group()}' is no number", number.end()
     shown = code[at] if code[at].isprintable() else f"\\x{ord(code[at]):02x}"
-    return f"'{shown}' has no place here"
+    return f"'{shown}' has no place here", at + 1

@@ -14,43 +14,13 @@ from lark.exceptions import UnexpectedInput
 from ptoasm.builder import HOLE, Builder, Template
 from ptoasm.collector import paused
 from ptoasm.diagnostics import Diagnostic, Note, PtoError, has_errors, in_source_order
-from ptoasm.dialect import instruction_names
-from ptoasm.dialect.host import NO_EFFECT, SYNTAX
+from ptoasm.dialect.host import NO_EFFECT
 from ptoasm.ir import FOREIGN, Function, Module, Operation, Shape
-from ptoasm.lexer import NEXT_BEGINNING, Chunk, TextFault, Token, blank_comments
+from ptoasm.lexer import NEXT_BEGINNING, Chunk, TextFault, blank_comments
 from ptoasm.source import Source, Span
 from ptoasm.statements import Statement, parse_chunk
 from ptoasm.suggest import did_you_mean
 from ptoasm.types import Type
-
-_WORDS = {
-    "RESULTS": "'%name ='",
-    "VALUES": "an operand such as %a",
-    "TYPES": "a type such as !pto.tile<vec, 16x256xf32>",
-    "DICT": "an attribute dictionary {…}",
-    "COLON": "':'",
-    "COMMA": "','",
-    "EQUAL": "'='",
-    "LPAR": "'('",
-    "RPAR": "')'",
-    "LSQB": "'['",
-    "RSQB": "']'",
-    "__ANON_0": "'->'",
-    "LBRACE": "'{'",
-    "RBRACE": "'}'",
-    "INS": "'ins('",
-    "OUTS": "'outs('",
-    "SYMBOL": "a name such as @kernel",
-    "AT_TILE": "'@tile('",
-    "WORD": "a keyword",
-    "ATTRIBUTES": "'attributes'",
-    "TO": "'to'",
-    "STEP": "'step'",
-    "ITER_ARGS": "'iter_args'",
-    "$END": "the end of the statement",
-}
-_NEVER_NAMED = {"LOC", "FOREIGN", "ALIAS", "LABEL"}
-_STARTS = {"SYNC_NAME", "PTO_NAME", "MODULE", "FUNC"}
 
 
 def parse(text: str, filename: str = "<string>", first_line: int = 1, *, memo: bool = True) -> Module:
@@ -82,6 +52,7 @@ class _Reader:
         self.memo = memo
         self.builder = Builder(module, self.layout)
         self.functions = [self.builder.flat]
+        self._guesses: dict[str, str | None] = {}
         self.starts: list[int] = []
         self.scopes = [0]
         self.scope_of: dict[Function, int] = {}
@@ -181,7 +152,7 @@ class _Reader:
                 self.builder.read_type(text)
             except TextFault as found:
                 offset = item[0] + text.startswith("!")
-                return TextFault(found.message, found.start + offset, found.end + offset)
+                return TextFault(found.message, found.start + offset, found.end + offset, found.code)
         return fault
 
     def _types(self, items: list[tuple[int, int]]) -> list[Type]:
@@ -192,7 +163,7 @@ class _Reader:
             try:
                 types.append(self.builder.read_type(text))
             except TextFault as fault:
-                raise TextFault(fault.message, fault.start + offset, fault.end + offset) from None
+                raise TextFault(fault.message, fault.start + offset, fault.end + offset, fault.code) from None
         return types
 
     def _add_func_header(self, statement: Statement, span: Span) -> None:
@@ -278,7 +249,7 @@ class _Reader:
         op = self._verbatim(name, span, start)
         self.builder.define_results(statement, op)
         self.builder.block.operations.append(op)
-        near = None if name in NO_EFFECT else did_you_mean(name, known_operations())
+        near = self._near(name)
         if near is not None:
             self.builder.report(
                 "NAME-04",
@@ -287,34 +258,26 @@ class _Reader:
                 severity="warning",
             )
 
+    def _near(self, name: str) -> str | None:
+        """The known operation that an unknown one is nearly called like."""
+        from ptoasm.wording import known_operations
+
+        if name not in self._guesses:
+            self._guesses[name] = None if name in NO_EFFECT else did_you_mean(name, known_operations())
+        return self._guesses[name]
+
     # --- Faults ------------------------------------------------------------------------------------
 
     def _report_text(self, fault: TextFault) -> None:
-        code = "PARSE-03" if "type" in fault.message else "PARSE-02"
-        self.builder.report(code, fault.message, Span(fault.start, fault.end))
+        self.builder.report(fault.code, fault.message, Span(fault.start, fault.end))
 
     def _report_syntax(self, error: UnexpectedInput, at: int, end: int) -> int:
         """Says what was expected; gives the place of the fault."""
-        token = getattr(error, "token", None)
-        expected: set[str] = set(getattr(error, "expected", ()) or ())
-        if isinstance(token, Token) and token.type == "WORD" and (expected & _STARTS):
-            return self._report_unknown(token)
-        words = [_WORDS[name] for name in sorted(expected - _NEVER_NAMED) if name in _WORDS]
-        wanted = "a statement" if expected & {"MODULE", "FUNC"} else _listed(words)
-        if isinstance(token, Token) and token.type != "$END":
-            place = Span(token.start, max(token.end, token.start + 1))
-            found = _shortened(self.code[token.start : token.end])
-            self.builder.report("PARSE-01", f"expected {wanted}, found '{found}'", place)
-            return token.start
-        place = Span(max(end - 1, at), max(end, at + 1))
-        self.builder.report("PARSE-01", f"the statement stops here; expected {wanted}", place)
-        return end
+        from ptoasm.wording import describe
 
-    def _report_unknown(self, token: Token) -> int:
-        near = did_you_mean(token.value, [name.removeprefix("pto.") for name in known_operations()])
-        hint = f"; did you mean '{near}'?" if near else ""
-        self.builder.report("PARSE-04", f"'{token.value}' is no instruction{hint}", Span(token.start, token.end))
-        return token.start
+        found = describe(error, self.code, at, end)
+        self.builder.report(found.code, found.message, found.span)
+        return found.span.start
 
     def _recover(self, at: int, fault: int) -> int:
         """Where to go on after a statement that could not be read: at the next line that begins one."""
@@ -340,7 +303,7 @@ class _Reader:
         module = self.module
         self._place_flat()
         self._check_function_names()
-        module.functions = self.functions
+        module.functions = [*self.functions, *self.builder.broken]
         module.diagnostics = in_source_order(module.diagnostics)
 
     def _place_flat(self) -> None:
@@ -375,20 +338,3 @@ class _Reader:
 
 _NESTED = "nested module"
 _BRACES = re.compile(r'"(?:[^"\\\n]|\\.)*"|[{}]')
-
-
-def known_operations() -> list[str]:
-    """The full names of every operation that the project knows."""
-    return [f"pto.{name}" for name in instruction_names()] + [name for name in SYNTAX if "." in name]
-
-
-def _listed(words: list[str]) -> str:
-    unique = list(dict.fromkeys(words))[:5]
-    if not unique:
-        return "something else"
-    return unique[0] if len(unique) == 1 else f"{', '.join(unique[:-1])} or {unique[-1]}"
-
-
-def _shortened(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= 40 else f"{text[:37]}..."

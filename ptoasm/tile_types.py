@@ -48,6 +48,8 @@ _KEYS = {
     "fractal": "fractal",
     "pad": "pad",
 }
+PARAMETERS = tuple(_KEYS)
+"""The names that a parameter can have."""
 _LAYOUTS = {
     "row_major": "row_major",
     "rowmajor": "row_major",
@@ -61,6 +63,7 @@ _ENUMS: dict[str, dict[str, str]] = {
     "pad": {name: name for name in PADS} | {str(n): name for n, name in enumerate(PADS)},
 }
 _POSITIONS = ("blayout", "slayout", "fractal", "pad")
+_NO_TYPE = "PARSE-03"
 EXAMPLE = "!pto.tile<vec, 16x256xf32>"
 
 
@@ -217,11 +220,6 @@ def parameter_spans(text: str) -> dict[str, tuple[int, int]]:
     return {**reader.spans, "kind": head.span()}
 
 
-def unknown_parameters(type_: Type) -> tuple[tuple[str, str], ...]:
-    """The parameters that are kept without being understood."""
-    return type_.extra if isinstance(type_, TileType) else ()
-
-
 def _pieces(token: Token, *texts: str) -> list[Token]:
     """The parts of ``16x256xf32``, each with its place."""
     parts = []
@@ -256,6 +254,7 @@ class _TileReader:
                 f"this one has no {' and no '.join(named[n].removeprefix('an ') for n in missing)}",
                 0,
                 len(self.text),
+                _NO_TYPE,
             )
         values = {
             "kind": self.kind,
@@ -294,6 +293,9 @@ class _TileReader:
                 raise self._fault("the tile type stops in the middle", len(code) - 1, len(code)) from None
             if "..." in code:
                 raise self._dots(code.index("..."), code.index("...") + 3) from None
+            if token.value in (",", ">"):
+                message = f"a parameter is missing before '{token.value}'; parameters look like those of {EXAMPLE}"
+                raise self._fault(message, token.start, token.end) from None
             raise self._fault(
                 f"'{token.value}' is no parameter of a tile type; parameters look like those of {EXAMPLE}",
                 token.start,
@@ -301,7 +303,7 @@ class _TileReader:
             ) from None
 
     def _fault(self, message: str, start: int, end: int) -> TextFault:
-        return TextFault(message, start + self.offset, end + self.offset)
+        return TextFault(message, start + self.offset, end + self.offset, _NO_TYPE)
 
     def _dots(self, start: int, end: int) -> TextFault:
         example = f"!pto.{self.kind}<vec, 16x256xf32>"

@@ -22,7 +22,7 @@ from ptoasm.dialect.common import (
     Address,
     Form,
 )
-from ptoasm.findings import all_broken, wrong_address, wrong_tile
+from ptoasm.findings import all_broken, unknown_parameter, wrong_address, wrong_tile
 from ptoasm.ir import HOST, Function, Literal, Module, Operation, Shape, Value
 from ptoasm.numbers import integer, literal_number
 from ptoasm.placement import place
@@ -97,7 +97,7 @@ def _judge(shape: Shape, on: Target) -> Verdict:
     verdict = Verdict()
     types = (*shape.input_types, *shape.output_types)
     faults = [rule.id for t in types if isinstance(t, TileType) for rule in tile_faults(t)]
-    verdict.bad_types = bool(faults)
+    verdict.bad_types = bool(faults) or any(isinstance(t, TileType) and t.extra for t in types)
     definition = shape.definition
     if definition is not None:
         verdict.typed = list(_wrong_operands(shape, definition))
@@ -154,7 +154,15 @@ def _wrong_operands(shape: Shape, definition: Instruction) -> Iterable[tuple[str
         if operand.scalar and not isinstance(type_, ElementType):
             yield operand.name, f"{operand.name} has type {type_}; it must be a scalar"
         elif not operand.scalar and not isinstance(type_, TileType):
-            yield operand.name, f"{operand.name} has type {type_}; it must be a tile"
+            yield operand.name, f"{operand.name} has type {type_}; it must be a tile{_tile_hint(type_)}"
+
+
+def _tile_hint(type_: Type) -> str:
+    """A guess at a mistyped name of a tile type."""
+    from ptoasm.suggest import did_you_mean
+
+    near = did_you_mean(str(type_).partition("<")[0], ("!pto.tile", "!pto.tile_buf"))
+    return f"; did you mean '{near}'?" if near else ""
 
 
 def _outputs(shape: Shape, definition: Instruction) -> list[Any]:
@@ -270,6 +278,7 @@ class Verifier:
         self.open: list[tuple[Rule, Operation]] = []
         self.places = Places(module)
         self.function: Function | None = None
+        self._unknown: set[str] = set()
 
     def run(self, arch: str | None) -> None:
         """Asks everything."""
@@ -325,7 +334,7 @@ class Verifier:
         if function.flat or function.body is None:
             return
         for value in function.arguments:
-            if isinstance(value.type, TileType) and tile_faults(value.type):
+            if isinstance(value.type, TileType) and (value.type.extra or tile_faults(value.type)):
                 seen.add(value)
                 span = self.places.argument_type(function, value) or Span(function.start, function.end)
                 self._tile_type(value.type, value, span, None)
@@ -397,13 +406,17 @@ class Verifier:
                 if not isinstance(type_, TileType) or not isinstance(value, Value) or value in seen:
                     continue
                 seen.add(value)
-                if tile_faults(type_):
+                if type_.extra or tile_faults(type_):
                     self._tile_type(type_, value, self.places.type_of(op, base + k) or op.span, op)
 
     def _tile_type(self, type_: TileType, value: Value, span: Span, op: Operation | None) -> None:
         assert self.function is not None
         for rule in tile_faults(type_):
             self._add(wrong_tile(self.places, rule, type_, value, span, op, self.function))
+        for key, _ in type_.extra:
+            if key not in self._unknown:
+                self._unknown.add(key)
+                self._add(unknown_parameter(self.places, key, span, self.function))
 
     def _broken(self, op: Operation, rule: Rule, subject: Any) -> None:
         self.diagnostics += all_broken(self.places, op, rule, subject)
