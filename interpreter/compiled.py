@@ -26,10 +26,10 @@ from ptoasm.interpreter.machine import RunFault
 from ptoasm.interpreter.memory import FILL
 from ptoasm.interpreter.run import Result, Session, choose_function, merged, verified
 from ptoasm.interpreter.steps import Slot, Step, nan_columns
-from ptoasm.ir import Function, Module, Operation, Value
+from ptoasm.ir import FOREIGN, Function, Module, Operation, Value
 from ptoasm.parser import parse
 from ptoasm.regions import Region
-from ptoasm.types import ElementType, TileType
+from ptoasm.types import ElementType, PointerType, TileType
 from ptoasm.verifier import ask, choose_target
 
 _PLANS = 64
@@ -157,7 +157,7 @@ class Kernel:
             value = self._session.names.get(name)
             if value is None:
                 return None
-            if isinstance(value.type, TileType):
+            if isinstance(value.type, TileType | PointerType):
                 if given.__class__ is not np.ndarray:
                     return None
                 parts.append((name, given.shape, given.dtype))
@@ -205,11 +205,13 @@ class Kernel:
     def _record(self, entries: list[Entry], inputs: Mapping[str, Any], result: Result) -> Plan | None:
         """The plan; None where a call with other data could come out differently or cannot be repeated by steps."""
         session = self._session
-        outputs = [(name, session.places[name].views()) for name in result.outputs if name in session.places]
+        tiles = {name: place.views() for name, place in session.places.items()}
+        outputs = {name: views.data for name, views in tiles.items()}
+        outputs |= {b.name: b.array.reshape(b.shape) for b in session.buffers.values() if b.name in result.outputs}
         if (
             len(entries) > _STEPS
             or len(outputs) != len(result.outputs)
-            or not all(views.written for _, views in outputs)
+            or not all(views.written for views in tiles.values())
             or any(d.code == "INIT-01" for d in result.diagnostics)
         ):
             return None
@@ -222,7 +224,7 @@ class Kernel:
         looked_at = [
             *(array for entry in entries for array in entry.step.inputs if isinstance(array, np.ndarray)),
             *(views.data for entry in entries for views in entry.step.outputs),
-            *(views.data for _, views in outputs),
+            *outputs.values(),
         ]
         numbers: Numbers = {}
         return Plan(
@@ -231,7 +233,7 @@ class Kernel:
             numbers,
             [_action(entry, free, numbers, looked_at) for entry in entries],
             [_question(entry, free, numbers) for entry in entries],
-            [(name, views.data.copy) for name, views in outputs],
+            [(name, array.copy) for name, array in outputs.items()],
             [d for d in self.diagnostics if not _is_about_numbers(d, entries, free)],
             len(targets) + len(scalars),
         )
@@ -243,6 +245,9 @@ class Kernel:
         regions: list[Region] = []
         for name, given in inputs.items():
             value = session.names[name]
+            if value in session.buffers:
+                buffer = session.buffers[value]
+                targets.append(Target(name, given.shape, given.dtype, buffer.array.reshape(buffer.shape), None))
             if not isinstance(value.type, TileType):
                 continue
             place = session.early.get(value)
@@ -260,16 +265,19 @@ class Kernel:
         return None if any(a.overlaps(b) for a, b in combinations(regions, 2)) else targets
 
 
-_STRUCTURE = {"arith.constant", "return", "func.return", "scf.yield", "scf.for", "scf.if", "pto.section.vector"}
-_BINDING = {"pto.alloc_tile", "pto.tassign"}
+_STRUCTURE = ["return", "func.return", "scf.yield", "scf.for", "scf.if", "pto.section.vector"]
+_TILES = ["alloc_tile", "tassign", "subview", "subset", "set_validshape", "treshape"]
+_GLOBAL = ["addptr", "make_tensor_view", "partition_view", "get_tensor_view_dim", "get_tensor_view_stride"]
+_QUERIES = ["get_block_idx", "get_block_num", "get_subblock_idx", "get_subblock_num"]
+_SIMPLE = {*_STRUCTURE, *(f"pto.{name}" for name in (*_TILES, *_GLOBAL, *_QUERIES)), *NO_EFFECT}
+"""What does the same on every run with the same shapes and scalars; not what reads a scalar from memory, or prints."""
 
 
 def _is_simple(op: Operation) -> bool:
-    """Whether an operation does the same on every run with the same shapes and the same scalars."""
     name = op.shape.name
-    if name in _STRUCTURE or name in _BINDING or name in NO_EFFECT or name.startswith("arith."):
-        return True
-    return op.shape.definition is not None and op.shape.definition.name not in ("tload", "tstore", "tprint")
+    if op.shape.form == FOREIGN:
+        return name in NO_EFFECT
+    return name in _SIMPLE or name.startswith("arith.") or (_is_instruction(op) and name != "pto.tprint")
 
 
 def _free_scalars(function: Function) -> set[Value]:
@@ -279,7 +287,7 @@ def _free_scalars(function: Function) -> set[Value]:
 
 
 def _is_instruction(op: Operation) -> bool:
-    return op.shape.definition is not None and op.shape.name not in _BINDING
+    return op.shape.definition is not None and op.shape.name not in _SIMPLE
 
 
 def _taker(value: Value) -> Callable[[Any], Any]:

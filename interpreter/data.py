@@ -6,7 +6,6 @@ rounded once to the element type.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -54,6 +53,8 @@ def tile_data(data: Any, type_: TileType, name: str, seed: int = 0) -> Array:
     rows = type_.rows if type_.valid_rows is None else type_.valid_rows
     cols = type_.cols if type_.valid_cols is None else type_.valid_cols
     if isinstance(data, Fill):
+        if data.count not in (None, rows * cols):
+            raise DataFault(f"the fill for %{name} has {data.count} elements; the tile has {rows}x{cols}")
         return fill(data, dtype, rows * cols, name, seed).reshape(rows, cols)
     if isinstance(data, np.ndarray) and data.ndim > 0:
         array = _same_dtype(data, dtype, name)
@@ -76,10 +77,20 @@ def flat_data(data: Any, element: ElementType, name: str, seed: int = 0, count: 
     return np.full(count or 1, scalar_of(data, dtype, name), dtype)
 
 
+def typed(array: Array, dtype: np.dtype[Any]) -> Array:
+    """The array itself; where it came from a ``.npy``, which has no bfloat16, with that type."""
+    return array.view(dtype) if array.dtype == _UNTYPED and dtype.name == "bfloat16" else array
+
+
 def _same_dtype(array: Array, dtype: np.dtype[Any], name: str) -> Array:
+    array = typed(array, dtype)
     if array.dtype != dtype:
         raise DataFault(f"the array for %{name} has dtype {array.dtype}; it must have {dtype}")
     return array
+
+
+_UNTYPED = np.dtype("V2")
+"""What a bfloat16 is in a ``.npy``, which has no name for it."""
 
 
 def _fitted(array: Array, type_: TileType, rows: int, cols: int, name: str) -> Array:
@@ -143,15 +154,26 @@ def scalar_of(data: Any, dtype: np.dtype[Any], name: str) -> Any:
 def scalar_data(data: Any, element: ElementType, name: str, seed: int = 0) -> int | float:
     """``data`` for a scalar input: an int, or a float that the type can hold."""
     if element.kind == "index" or element.bits == 1:
-        if isinstance(data, Fill):
-            return int(fill(data, np.dtype(np.int64), 1, name, seed)[0]) if data.kind != "random" else 1
-        if isinstance(data, bool | np.bool_) or (isinstance(data, int | np.integer)):
-            return int(data)
-        raise DataFault(f"%{name} is an integer; got {data!r}")
+        return _whole_number(data, element, name, seed)
     dtype = element_dtype(element)
     if isinstance(data, Fill):
         return plain(fill(data, dtype, 1, name, seed)[0])
     return plain(scalar_of(data, dtype, name))
+
+
+def _whole_number(data: Any, element: ElementType, name: str, seed: int) -> int:
+    """An ``index`` or an ``i1``; a random one is 1."""
+    if isinstance(data, Fill):
+        return 1 if data.kind == "random" else int(fill(data, np.dtype(np.int64), 1, name, seed)[0])
+    if isinstance(data, np.ndarray) and data.size == 1:
+        data = data.reshape(())[()]
+    if not isinstance(data, bool | np.bool_ | int | np.integer):
+        raise DataFault(f"%{name} is an integer; got {data}")
+    number = int(data)
+    low, high = (0, 1) if element.bits == 1 else element.range
+    if not low <= number <= high:
+        raise DataFault(f"{number} does not fit %{name}: the range of {element} is {low} to {high}")
+    return number
 
 
 def plain(number: Any) -> int | float:
@@ -177,10 +199,5 @@ def fill(how: Fill, dtype: np.dtype[Any], count: int, name: str, seed: int = 0) 
 
 
 def _wrapped(numbers: Array, dtype: np.dtype[Any]) -> Array:
-    if dtype.kind in "iu":
-        return numbers.astype(dtype)
-    return numbers.astype(np.float32).astype(dtype)
-
-
-Loader = Callable[[ElementType], Array]
-"""Reads a file once the element type is known (raw bytes have none of their own)."""
+    with np.errstate(over="ignore"):
+        return numbers.astype(dtype) if dtype.kind in "iu" else numbers.astype(np.float32).astype(dtype)

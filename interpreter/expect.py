@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ptoasm.interpreter.data import DataFault, Fill, fill, from_lists, scalar_of, shape_text
+from ptoasm.interpreter.data import DataFault, Fill, fill, from_lists, scalar_of, shape_text, typed
 from ptoasm.interpreter.kernels import Array
 
 SHOWN = 5
@@ -47,13 +47,19 @@ def differences(
 def _wanted(wanted: Any, got: Array, name: str) -> Array:
     if isinstance(wanted, Fill):
         return fill(wanted, got.dtype, got.size, name).reshape(got.shape if wanted.count is None else -1)
-    if isinstance(wanted, np.ndarray) and wanted.ndim:
-        return wanted
     if isinstance(wanted, list | tuple):
-        return from_lists(wanted, got.dtype, name)
+        return _as_row(from_lists(wanted, got.dtype, name), got)
     if callable(wanted):
-        return np.asarray(wanted(got.dtype))
+        flat: Array = wanted(got.dtype)
+        return flat.reshape(got.shape) if flat.size == got.size else flat
+    if isinstance(wanted, np.ndarray) and (wanted.ndim or not got.ndim):
+        return _as_row(typed(wanted, got.dtype), got)
     return np.full(got.shape, scalar_of(wanted, got.dtype, name), got.dtype)
+
+
+def _as_row(wanted: Array, got: Array) -> Array:
+    """A flat array for a tile of one row is that row."""
+    return wanted[None] if wanted.ndim == 1 and got.ndim == 2 and len(got) == 1 else wanted
 
 
 def is_float(array: Any) -> bool:
@@ -75,7 +81,8 @@ def _same_bits(a: Array, b: Array) -> Array:
 def _close(a: Array, b: Array, rtol: float, atol: float) -> Array:
     with np.errstate(all="ignore"):
         x, y = a.astype(np.float64), b.astype(np.float64)
-        close: Array = (np.abs(x - y) <= atol + rtol * np.abs(y)) | (x == y) | (np.isnan(x) & np.isnan(y))
+        near = np.isfinite(x) & np.isfinite(y) & (np.abs(x - y) <= atol + rtol * np.abs(y))
+        close: Array = near | (x == y) | (np.isnan(x) & np.isnan(y))
     return close
 
 

@@ -218,7 +218,9 @@ def tload(machine: Machine, op: Operation) -> None:
     if ref.open:
         ref.resize(*_settled(ref, *_extents(machine, op, view)))
     rows, cols = _common(view, ref, *_extents(machine, op, view))
-    machine.write(op, value, ref, _matrix(machine, op, view, ref, rows, cols))
+    source = _matrix(machine, op, view, ref, rows, cols)
+    place = machine.write(op, value, ref, source)
+    machine.moved(op, {"dst": ref}, {"view": view}, source, place.views().data)
 
 
 def tstore(machine: Machine, op: Operation) -> None:
@@ -230,8 +232,10 @@ def tstore(machine: Machine, op: Operation) -> None:
         machine.supply(ref.whole)
     rows, cols = _common(view, ref, rows, cols)
     data = machine.read(op, "src", ref, rows, cols)
-    _matrix(machine, op, view, ref, rows, cols)[...] = data
+    there = _matrix(machine, op, view, ref, rows, cols)
+    there[...] = data
     view.buffer.stored = True
+    machine.moved(op, {"src": ref}, {"view": view}, data, there)
 
 
 def _extents(machine: Machine, op: Operation, view: View) -> tuple[int, int]:

@@ -241,6 +241,11 @@ class Machine:
         self.touched.add(ref.whole.value)
         return place
 
+    def moved(self, op: Operation, refs: dict[str, TileRef], views: dict[str, Any], source: Array, to: Array) -> None:
+        """Tells who listens that an operation moved data between a tile and a view of global memory."""
+        if self.on_step is not None:
+            self.on_step(Step.moving(op, self.target, refs, views, source, to))
+
     def _views(self, op: Operation, place: Place) -> Views:
         try:
             return place.views()

@@ -126,6 +126,15 @@ class Session:
             elif value.definition is not None or value not in self.function.arguments:
                 raise self._fault("RUN-01", f"'%{name}' is computed by the program; it takes no data")
 
+    def check_name(self, name: str) -> Value:
+        """The value with a name that somebody asks for; RunFault where there is none."""
+        value = self.names.get(name)
+        if value is None:
+            near = did_you_mean(name, self.names)
+            hint = f"; did you mean '%{near}'?" if near else f"; the program has {_some(self.names)}"
+            raise self._fault("RUN-01", f"the program has no value '%{name}'{hint}")
+        return value
+
     def _whole(self, value: Value) -> Value:
         """The tile that a name given in the inputs stands for."""
         op = value.definition
@@ -220,6 +229,7 @@ class Session:
                 return 0
             data = self._missing(value)
         try:
+            data = data(type_) if callable(data) else data
             return scalar_data(data, type_, value.name, self.seed)
         except DataFault as fault:
             raise self._fault("RUN-02", str(fault)) from None
@@ -234,8 +244,7 @@ class Session:
 
     def _tile_array(self, value: Value, type_: TileType, data: Any) -> Array:
         try:
-            if callable(data) and not isinstance(data, Fill):
-                data = data(type_)
+            data = data(type_) if callable(data) else data
             return tile_data(data, type_, value.name, self.seed)
         except DataFault as fault:
             raise self._fault("RUN-02", str(fault)) from None

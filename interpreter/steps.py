@@ -54,7 +54,8 @@ class Step:
     ``tiles`` holds the operands by the page's names, ``reads`` and ``writes`` those that are read and written, with the
     value that stands there. ``inputs`` is what the kernel is given, ``slots`` the scalars among them that the run must
     fill in. ``outputs`` are the elements that are written, ``scratch`` the bytes that are spoiled. ``broken`` are rules
-    that these places and extents break, ``open`` those that the values of the scalars decide.
+    that these places and extents break, ``open`` those that the values of the scalars decide. ``views`` are the
+    operands in global memory.
     """
 
     __slots__ = (
@@ -69,6 +70,7 @@ class Step:
         "scratch",
         "slots",
         "tiles",
+        "views",
         "writes",
     )
 
@@ -85,6 +87,33 @@ class Step:
         self.scratch: list[Views] = []
         self.broken: list[tuple[Rule, Instance]] = []
         self.open: list[Rule] = []
+        self.views: dict[str, Any] = {}
+
+    @classmethod
+    def moving(
+        cls,
+        op: Operation,
+        target: Target,
+        refs: Mapping[str, TileRef],
+        views: dict[str, Any],
+        source: Array,
+        to: Array,
+    ) -> Step:
+        """The step that moves data between a tile and global memory."""
+        definition = op.shape.definition
+        assert definition is not None
+        instance = _instance(op, definition, target, refs)
+        step = cls(op, instance, {name: ref.place() for name, ref in refs.items()})
+        step.kernel = lambda array: (array,)
+        step.inputs = [source]
+        step.outputs = [Views(to, _NO_WRITERS)]
+        step.views = views
+        return step
+
+    def number(self, name: str, env: Mapping[Value, Any]) -> Any:
+        """The value of a scalar operand."""
+        known = self.instance.scalars[name].value
+        return known if known is not None else next(env[slot.value] for slot in self.slots if slot.name == name)
 
     def values(self, env: Mapping[Value, Any]) -> Instance:
         """The instance with the values of its scalars."""
@@ -287,3 +316,4 @@ def _has_nan(array: Array) -> bool:
 
 
 _HALF_INFINITY = 0x7C00
+_NO_WRITERS = np.empty((0, 0), np.int32)

@@ -90,6 +90,17 @@ def directives(program: Program) -> Directives:
     return Directives(arches, inputs, expectations, expected)
 
 
+def input_lines(program: Program) -> dict[str, Any]:
+    """The data that the ``input`` lines of a program give, that of files too. PtoError where something is wrong."""
+    source = Source(program.text, program.filename, program.first_line)
+    found = {}
+    for match in _LINE.finditer(program.text):
+        if match["input"]:
+            data = _data(match["data"], source, Span(match.start(), match.end()))
+            found[match["into"]] = _beside(program.filename, data)
+    return found
+
+
 def _fault(source: Source, span: Span, message: str) -> PtoError:
     return PtoError([Diagnostic("error", "CHECK-02", message, source, span)])
 
