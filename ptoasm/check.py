@@ -295,7 +295,7 @@ class _Lines:
         spans = [(op.start, op.end) for function in module.functions for op in function.walk()]
         spans += [(f.start, f.end) for f in module.functions if not f.flat]
         if module.wrapped:
-            spans.append(tuple(module.span))
+            spans.append((module.span.start, module.span.end))
         self.spans = sorted(spans)
 
     def of(self, diagnostic: Diagnostic) -> tuple[int, int]:

@@ -268,9 +268,10 @@ class Function:
     def uses(self) -> dict[Value, list[tuple[Operation, int]]]:
         """Who uses what; computed when first asked for."""
         if self._uses is None:
-            self._uses = uses = {}
+            uses: dict[Value, list[tuple[Operation, int]]] = {}
+            self._uses = uses
             for op in self.walk():
-                used = op.inputs + op.outputs if op.shape.form == DPS else op.inputs
+                used = [*op.inputs, *op.outputs] if op.shape.form == DPS else op.inputs
                 for at, value in enumerate(used):
                     if isinstance(value, Value):
                         uses.setdefault(value, []).append((op, at))

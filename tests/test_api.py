@@ -59,7 +59,7 @@ def test_check_address_of_a_tile_larger_than_the_ub() -> None:
     ],
 )
 def test_required_tmp(op: str, types: list[str], attributes: dict[str, bool], tmp: str) -> None:
-    found = ptoasm.required_tmp(op, *types, **attributes)
+    found = ptoasm.required_tmp(op, *types, arch=None, **attributes)
     assert found is read_type(tmp.removeprefix("!"))
 
 

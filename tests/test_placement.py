@@ -104,5 +104,5 @@ def test_tiles_that_are_live_together_are_apart(
             if other is value or (other not in placement.addresses and other.name not in bound):
                 continue
             together = lives[value].first <= lives[other].last and lives[other].first <= lives[value].last
-            (a, b), (c, d) = block(value), block(other)
-            assert not together or b <= c or d <= a
+            (start, end), (other_start, other_end) = block(value), block(other)
+            assert not together or end <= other_start or other_end <= start
