@@ -197,8 +197,8 @@ class Builder:
         block = self.block
         op = Operation(shape, inputs, [], block, start, end)
         types = shape.input_types
-        for at, (is_name, hole) in enumerate(template.inputs):
-            text = holes[hole] if hole.__class__ is int else hole
+        for at, (is_name, slot) in enumerate(template.inputs):
+            text = holes[slot] if isinstance(slot, int) else slot
             if is_name:
                 text = text[1:]
                 type_ = types[at]
@@ -214,8 +214,8 @@ class Builder:
         types = shape.output_types
         destinations = shape.form == DPS
         nested = block.parent is not None
-        for at, hole in enumerate(template.outputs):
-            text = (holes[hole] if hole.__class__ is int else hole)[1:]
+        for at, slot in enumerate(template.outputs):
+            text = (holes[slot] if isinstance(slot, int) else slot)[1:]
             type_ = types[at]
             if destinations:
                 value = names.get(text)
@@ -234,7 +234,7 @@ class Builder:
             names.setdefault(text, Value(text, None, op))
         block.operations.append(op)
         if self._only_bound and shape.name != _TASSIGN:
-            self._only_bound.difference_update(inputs, outputs)  # type: ignore[arg-type]
+            self._only_bound.difference_update(inputs, outputs)
         return op
 
     def define_results(self, statement: Statement, op: Operation) -> None:
@@ -358,7 +358,7 @@ class Builder:
         return Span(*types[at]) if at < len(types) else self._place(op, at)
 
     def _name_span(self, op: Operation, value: Value) -> Span:
-        for at, other in enumerate(op.inputs + op.outputs):
+        for at, other in enumerate((*op.inputs, *op.outputs)):
             if other is value:
                 return self._place(op, at)
         return op.span
@@ -559,7 +559,7 @@ def definition_note(
         return ()
     statement = layout(first.start)
     items = statement.inputs + statement.outputs
-    at = next((k for k, v in enumerate(first.inputs + first.outputs) if v is value), 0)
+    at = next((k for k, v in enumerate((*first.inputs, *first.outputs)) if v is value), 0)
     span = Span(*items[at]) if at < len(items) else first.span
     return (Note(f"'%{value.name}' is first used here", source, span),)
 
