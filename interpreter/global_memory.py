@@ -16,7 +16,7 @@ from ptoasm.interpreter.dtypes import dtype_of
 from ptoasm.interpreter.kernels import Array
 from ptoasm.interpreter.machine import Handler, Machine
 from ptoasm.interpreter.tiles import TileRef
-from ptoasm.ir import Operation, Value
+from ptoasm.ir import Literal, Operation, Value
 from ptoasm.types import ElementType
 
 
@@ -120,7 +120,9 @@ class View:
                     )
 
     def extents(self) -> tuple[int, int]:
-        """Rows and columns; ValueError where it has more dimensions than these that are not 1."""
+        """Rows and columns; ValueError where it has more dimensions than these that are not 1, or a negative extent."""
+        if min(self.shape) < 0:
+            raise ValueError(f"%{self.name} has extents {'x'.join(map(str, self.shape))}; none can be negative")
         if any(extent != 1 for extent in self.shape[:-2]):
             shown = "x".join(map(str, self.shape))
             raise ValueError(f"%{self.name} has extents {shown}; all but the last two must be 1")
@@ -131,9 +133,27 @@ class View:
 # --- Pointers and views
 
 
+def _pointer(machine: Machine, op: Operation, at: int = 0) -> Pointer:
+    """The operand at this position, a pointer."""
+    found = machine.operands(op)[at]
+    if not isinstance(found, Pointer):
+        raise machine.fault("RUN-05", "it takes a pointer here", op, machine.places.nth(op, at))
+    return found
+
+
+def _view(machine: Machine, op: Operation, value: Value | Literal | None = None) -> View:
+    """The first operand, or the value, a view."""
+    value = op.inputs[0] if value is None else value
+    found = machine.env.get(value) if isinstance(value, Value) else None
+    if not isinstance(found, View):
+        span = machine.places.value(op, value) if isinstance(value, Value) else None
+        raise machine.fault("RUN-05", "it takes a view of global memory here", op, span)
+    return found
+
+
 def addptr(machine: Machine, op: Operation) -> None:
     """``pto.addptr``: so many elements further on."""
-    pointer, offset = machine.operands(op)
+    pointer, offset = _pointer(machine, op), machine.operands(op)[1]
     result = op.outputs[0]
     machine.env[result] = Pointer(pointer.buffer, pointer.index + offset, result.name)
 
@@ -146,7 +166,7 @@ def _named(machine: Machine, op: Operation, name: str) -> list[int]:
 
 def make_tensor_view(machine: Machine, op: Operation) -> None:
     """``pto.make_tensor_view``"""
-    pointer = machine.operands(op)[0]
+    pointer = _pointer(machine, op)
     shape, strides = _named(machine, op, "shape"), _named(machine, op, "strides")
     _same_rank(machine, op, shape, strides, "extents", "strides")
     result = op.outputs[0]
@@ -155,7 +175,7 @@ def make_tensor_view(machine: Machine, op: Operation) -> None:
 
 def partition_view(machine: Machine, op: Operation) -> None:
     """``pto.partition_view``"""
-    view = machine.operands(op)[0]
+    view = _view(machine, op)
     offsets, sizes = _named(machine, op, "offsets"), _named(machine, op, "sizes")
     _same_rank(machine, op, offsets, view.shape, "offsets", "dimensions in the view")
     _same_rank(machine, op, sizes, view.shape, "sizes", "dimensions in the view")
@@ -172,7 +192,7 @@ def _same_rank(machine: Machine, op: Operation, a: Sequence[int], b: Sequence[in
 
 def _property(read: str) -> Handler:
     def handler(machine: Machine, op: Operation) -> None:
-        view, dimension = machine.operands(op)
+        view, dimension = _view(machine, op), machine.operands(op)[1]
         if not 0 <= dimension < len(view.shape):
             message = f"%{view.name} has {len(view.shape)} dimensions; there is no dimension {dimension}"
             raise machine.fault("RUN-09", message, op)
@@ -186,14 +206,15 @@ def _property(read: str) -> Handler:
 
 def load_scalar(machine: Machine, op: Operation) -> None:
     """``pto.load_scalar``"""
-    pointer, offset = machine.operands(op)
+    pointer, offset = _pointer(machine, op), machine.operands(op)[1]
     index = _checked(machine, op, pointer, offset)
     machine.env[op.outputs[0]] = plain(pointer.buffer.array[index])
 
 
 def store_scalar(machine: Machine, op: Operation) -> None:
     """``pto.store_scalar``"""
-    value, pointer, offset = machine.operands(op)
+    pointer = _pointer(machine, op, 1)
+    value, _, offset = machine.operands(op)
     index = _checked(machine, op, pointer, offset)
     array = pointer.buffer.array
     array[index] = array.dtype.type(value)
@@ -212,12 +233,13 @@ def _checked(machine: Machine, op: Operation, pointer: Pointer, offset: int) -> 
 
 def tload(machine: Machine, op: Operation) -> None:
     """``pto.tload``: dst[i, j] = view[i, j] for the extents of both."""
-    (view,) = machine.operands(op)
+    view = _view(machine, op)
+    extents = _extents(machine, op, view)
     value = op.outputs[0]
     ref = machine.tile(value)
     if ref.open:
-        ref.resize(*_settled(ref, *_extents(machine, op, view)))
-    rows, cols = _common(view, ref, *_extents(machine, op, view))
+        ref.resize(*_settled(ref, *extents))
+    rows, cols = _common(ref, *extents)
     source = _matrix(machine, op, view, ref, rows, cols)
     place = machine.write(op, value, ref, source)
     machine.moved(op, {"dst": ref}, {"view": view}, source, place.views().data)
@@ -226,11 +248,11 @@ def tload(machine: Machine, op: Operation) -> None:
 def tstore(machine: Machine, op: Operation) -> None:
     """``pto.tstore``: view[i, j] = src[i, j] for the extents of both."""
     (ref,) = machine.operands(op)
-    view = machine.env[op.outputs[0]]
-    rows, cols = _extents(machine, op, view)
+    view = _view(machine, op, op.outputs[0])
+    extents = _extents(machine, op, view)
     if machine.supply is not None:
         machine.supply(ref.whole)
-    rows, cols = _common(view, ref, rows, cols)
+    rows, cols = _common(ref, *extents)
     data = machine.read(op, "src", ref, rows, cols)
     there = _matrix(machine, op, view, ref, rows, cols)
     there[...] = data
@@ -245,7 +267,7 @@ def _extents(machine: Machine, op: Operation, view: View) -> tuple[int, int]:
         raise machine.fault("RUN-06", str(error), op) from None
 
 
-def _common(view: View, ref: TileRef, rows: int, cols: int) -> tuple[int, int]:
+def _common(ref: TileRef, rows: int, cols: int) -> tuple[int, int]:
     """The extents that a view and a tile's valid region have in common."""
     return min(rows, ref.rows), min(cols, ref.cols)
 
@@ -267,9 +289,10 @@ def _matrix(machine: Machine, op: Operation, view: View, ref: TileRef, rows: int
     return _elements(machine, op, view, rows, cols)
 
 
-def whole(machine: Machine, op: Operation, view: View) -> Array:
-    """All elements of a view, as rows and columns."""
-    return _elements(machine, op, view, *_extents(machine, op, view))
+def whole(machine: Machine, op: Operation) -> tuple[Array, str]:
+    """All elements of the view that an operation takes, as rows and columns, and its name."""
+    view = _view(machine, op)
+    return _elements(machine, op, view, *_extents(machine, op, view)), view.name
 
 
 def _elements(machine: Machine, op: Operation, view: View, rows: int, cols: int) -> Array:

@@ -84,6 +84,8 @@ def _valid(type_: TileType, source: TileRef, row: int, col: int) -> tuple[int, i
 def set_validshape(machine: Machine, op: Operation) -> None:
     """``pto.set_validshape``: so much of the tile is valid from here on."""
     ref, rows, cols = machine.operands(op)
+    if not isinstance(ref, TileRef):
+        raise machine.fault("RUN-05", "it takes a tile", op, machine.places.nth(op, 0))
     _check_extents(machine, op, ref.type, rows, cols)
     ref.resize(rows, cols)
 
@@ -114,7 +116,7 @@ def tprint(machine: Machine, op: Operation) -> None:
         array = machine.read(op, op.shape.input_names[0], found)
         name = found.value.name
     else:
-        array, name = global_memory.whole(machine, op, found), found.name
+        array, name = global_memory.whole(machine, op)
     shown = np.array2string(array, threshold=256, separator=", ").replace("\n", " ")
     machine.remark(op, f"%{name} = {' '.join(shown.split())}", op.shape.input_names[0])
 

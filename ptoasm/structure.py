@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ptoasm.dialect.base import count
 from ptoasm.ir import Block, Function, Literal, Operation, Value
 from ptoasm.suggest import did_you_mean
-from ptoasm.types import TileType, Type, ViewType
+from ptoasm.types import ElementType, TileType, Type, ViewType
 
 RETURNS = frozenset({"return", "func.return"})
 """The terminators of functions."""
@@ -159,8 +159,30 @@ def _view(op: Operation) -> Iterator[Fault]:
         yield Fault(op, f"it has {count(numbers[0], first.rstrip('s'))}, but {count(numbers[1], second.rstrip('s'))}")
         return
     base = op.shape.output_types[0] if first == "shape" and op.outputs else op.shape.input_types[0]
+    yield from _same_elements(op, 0, _types(op.outputs))
     if isinstance(base, ViewType) and len(base.shape) != numbers[0]:
         yield Fault(op, f"it has {count(numbers[0], second.rstrip('s'))}, but {base} has {len(base.shape)} dimensions")
+
+
+def _load(op: Operation) -> Iterator[Fault]:
+    yield from _same_elements(op, 0, _types(op.outputs))
+
+
+def _store(op: Operation) -> Iterator[Fault]:
+    yield from _same_elements(op, 1, op.shape.input_types)
+
+
+def _same_elements(op: Operation, at: int, others: Types) -> Iterator[Fault]:
+    """The pointer or view in this place, and the first of what is made of it, loaded from it or stored to it."""
+    memory = op.inputs[at]
+    written = op.shape.input_types[at] or (memory.type if isinstance(memory, Value) else None)
+    one, two = _element(written), _element(others[0] if others else None)
+    if one is not None and two is not None and one is not two:
+        yield Fault(op, f"'{memory}' has elements of type {one}, not {two}", at)
+
+
+def _element(type_: Type | None) -> Type | None:
+    return type_ if isinstance(type_, ElementType) else getattr(type_, "element", None)
 
 
 _CHECKS: dict[str, Callable[[Operation], Iterator[Fault]]] = {
@@ -174,4 +196,6 @@ _CHECKS: dict[str, Callable[[Operation], Iterator[Fault]]] = {
     "pto.subset": _window,
     "pto.make_tensor_view": _view,
     "pto.partition_view": _view,
+    "pto.load_scalar": _load,
+    "pto.store_scalar": _store,
 }
