@@ -19,6 +19,7 @@ from ptoasm.host_types import Written, signature
 from ptoasm.ir import DPS, HOST, SSA, SYNC, Block, Function, Literal, Module, Operation, Shape, Value
 from ptoasm.lexer import TextFault, Token
 from ptoasm.numbers import integer
+from ptoasm.rewrite import binding_shape
 from ptoasm.source import Span
 from ptoasm.statements import Statement, parse_dictionary
 from ptoasm.suggest import did_you_mean
@@ -434,6 +435,28 @@ class Builder:
             type_ = INDEX if type_item is None else self.read_type(text(type_item))
             self.argument(text(item)[1:], type_, Span(*item))
 
+    def finish_generic(self, op: Operation, template: Template, statement: Statement, types: list[Type]) -> None:
+        """Gives an operation in generic form its types: they stand behind its regions."""
+        given = len(statement.input_types or ())
+        first = [] if template.statement.kind in ("branch", "section") else types[:given]
+        template.statement.dicts += statement.dicts
+        op.shape = self._make_shape(template, first, types[given:])
+        for value, type_ in zip(op.outputs, op.shape.output_types, strict=True):
+            value.type = type_
+        if op.shape.name in ("scf.for", "scf.if"):
+            for block in op.regions:
+                if block.operations and _is_empty_yield(block.operations[-1]):
+                    block.operations.pop()
+        if op.shape.name == "scf.if" and len(op.regions) == 2 and not op.regions[1].operations:
+            op.regions = op.regions[:1]
+
+    def bind_result(self, name: str, address: str, span: Span) -> None:
+        """Adds the ``tassign`` that generic form has as an attribute of the definition."""
+        op = Operation(binding_shape(), [], [], self.block, span.start, span.start)
+        value = self.names.get(name) or self._undefined(name, None, op, 0)
+        op.inputs += [value, Literal(address)]
+        self.block.operations.append(op)
+
     def _hide(self, op: Operation | None) -> dict[str, Value]:
         """Takes an operation's results out of sight: its own regions do not see them."""
         results = [] if op is None else op.outputs
@@ -486,6 +509,8 @@ class Builder:
     def _continue(self, parent: Operation, kind: str, statement: Statement, span: Span) -> None:
         """Opens the next region of an operation: after ``} else {`` or ``} do {``."""
         word = None if statement.word is None else statement.word.value
+        if statement.generic:
+            word = _NEXT_REGION.get(kind)
         if word != _NEXT_REGION.get(kind) or len(parent.regions) > 1:
             self.report("PARSE-06", f"'{parent.shape.name}' has no region here", span)
         self.block = Block(parent.block.function, parent)
@@ -534,6 +559,10 @@ class Builder:
 _TASSIGN = "pto.tassign"
 _MOST_GUESSES = 100
 """Each guess at a mistyped name looks at every name there is: more than these help nobody."""
+def _is_empty_yield(op: Operation) -> bool:
+    return op.shape.name == "scf.yield" and not op.inputs
+
+
 _NEXT_REGION = {"branch": "else", "while_loop": "do"}
 """The word before the second region of an operation, by the grammar's rule."""
 
@@ -637,8 +666,9 @@ def _host_shape(
 ) -> Shape:
     statement = template.statement
     n_in, n_out = len(template.inputs), len(template.outputs)
-    is_number = n_in > 0 and template.inputs[0][1] not in ("true", "false")
-    written = Written(name, n_in, n_out, first, second, statement.names, sizes, is_number)
+    is_value, first_input = template.inputs[0] if n_in else (True, "")
+    literal = "" if is_value else "bool" if first_input in ("true", "false") else "number"
+    written = Written(name, n_in, n_out, first, second, statement.names, sizes, literal)
     found = signature(statement.kind, written)
     keywords = {
         "word": statement.word and statement.word.value,

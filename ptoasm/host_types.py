@@ -19,7 +19,8 @@ class Written(NamedTuple):
     """A host statement as the grammar reads it.
 
     ``first`` and ``second`` are the types before and after an arrow, ``keywords`` the keyword of each input (``""``
-    for none), ``sizes`` the numbers of a window.
+    for none), ``sizes`` the numbers of a window. ``literal`` is what the first operand is, if it is no value:
+    ``number`` or ``bool``.
     """
 
     name: str
@@ -29,7 +30,7 @@ class Written(NamedTuple):
     second: list[Type]
     keywords: tuple[str, ...]
     sizes: tuple[int, ...]
-    is_number: bool
+    literal: str
 
 
 class Signature(NamedTuple):
@@ -61,7 +62,8 @@ def _numbered(name: str, n: int) -> tuple[str, ...]:
 
 
 def _constant(w: Written) -> Signature:
-    return Signature(("value",), [None], list(w.second) or [I64 if w.is_number else I1])
+    fault = "" if w.literal else "has a value where its number stands"
+    return Signature(("value",), [None], list(w.second) or [I1 if w.literal == "bool" else I64], fault)
 
 
 def _compute(w: Written) -> Signature:
