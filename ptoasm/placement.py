@@ -12,7 +12,7 @@ from collections.abc import Collection
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from ptoasm.ir import HOST, Block, Function, Literal, Operation, Value
+from ptoasm.ir import DPS, HOST, Block, Function, Literal, Operation, Value
 from ptoasm.numbers import integer, literal_number
 from ptoasm.targets import BLOCK_BYTES
 from ptoasm.types import ElementType, TileType
@@ -92,7 +92,7 @@ def _lives(
         uses.visit(function.body)
     uses.extend_over_regions()
     first, last = uses.first, uses.last
-    for value in keep:
+    for value in (*keep, *_destinations(function)):
         if root(value) in last:
             last[root(value)] = uses.count + 1
     lives = [
@@ -101,6 +101,14 @@ def _lives(
         if isinstance(value.type, TileType) and value.type.loc == "vec" and value.type.rows > 0 and value.type.cols > 0
     ]
     return sorted(lives, key=lambda one: one.first), uses.bound
+
+
+def _destinations(function: Function) -> set[Value]:
+    """The tiles among the arguments that the function writes: who calls it reads them afterwards."""
+    if function.flat or not any(isinstance(value.type, TileType) for value in function.arguments):
+        return set()
+    written = {root(value) for op in function.walk() if op.shape.form == DPS for value in op.outputs}
+    return written.intersection(function.arguments)
 
 
 def _stands_for_itself(value: Value) -> bool:
