@@ -31,7 +31,7 @@ from ptoasm.regions import Region
 from ptoasm.source import Span
 from ptoasm.structure import Fault, faults, function_faults
 from ptoasm.targets import DEFAULT, TARGETS, Target, target
-from ptoasm.types import ElementType, TileType, Type
+from ptoasm.types import INDEX, ElementType, TileType, Type
 
 _REMEMBERED = 1 << 14
 """How many answers are kept; the tables are only there to save time."""
@@ -325,7 +325,7 @@ class Verifier:
             elif shape.form == HOST or shape.name == "pto.tassign":
                 self._host(op, addresses)
             if verdict.open:
-                self.open += [(rule, op) for rule in verdict.open]
+                self._left_open(op, verdict)
         for fault in function_faults(function):
             self._structure(fault)
         self._placement(function)
@@ -366,12 +366,46 @@ class Verifier:
                 verdict.fine.clear()
             verdict.fine[numbers] = [rule for rule, _ in self.open[opened:]]
 
+    def _left_open(self, op: Operation, verdict: Verdict) -> None:
+        """Asks what the types leave open with the extents that ``alloc_tile`` gives as constants, as far as it does."""
+        definition = op.shape.definition
+        assert definition is not None
+        tiles = self._allocated(op)
+        if not tiles:
+            self.open += [(rule, op) for rule in verdict.open]
+            return
+        instance = static_instance(op.shape, definition, self.target)
+        instance.tiles.update(tiles)
+        known = {rule.id for rule, _ in verdict.broken}
+        for rule, answer in ask(definition.rules, instance):
+            if answer is None and not rule.individual:
+                self.open.append((rule, op))
+            elif answer is False and not rule.individual and rule.id not in known:
+                self._broken(op, rule, instance)
+
+    def _allocated(self, op: Operation) -> dict[str, Tile]:
+        """An operation's tiles of a dynamic type whose extents are constants of their ``alloc_tile``."""
+        found = {}
+        for name, value in (
+            *zip(op.shape.input_names, op.inputs, strict=False),
+            *zip(op.shape.output_names, op.outputs, strict=False),
+        ):
+            if isinstance(value, Value) and isinstance(value.type, TileType) and value.type.is_dynamic:
+                maker = value.definition
+                if maker is not None and maker.shape.name == "pto.alloc_tile" and not _is_reshaped(value):
+                    rows = _extent(value.type.valid_rows, maker.operand("valid_row"))
+                    cols = _extent(value.type.valid_cols, maker.operand("valid_col"))
+                    if rows is not None or cols is not None:
+                        found[name] = Tile(value.type, rows, cols)
+        return found
+
     def _overlap(self, op: Operation, addresses: Addresses) -> None:
         definition = op.shape.definition
         assert definition is not None
         if addresses.apart(op):
             return
         instance = static_instance(op.shape, definition, self.target)
+        instance.tiles.update(self._allocated(op))
         self._ask_one(op, HAZARD_RULES, with_regions(instance, addresses.regions(op, instance)))
 
     def _ask_one(self, op: Operation, rules: Iterable[Rule], instance: Instance) -> None:
@@ -504,6 +538,20 @@ def _misfit(text: str, type_: ElementType) -> str:
     return f"{text} is no value of type {type_}"
 
 
+def _extent(written: int | None, given: Value | Literal | None) -> int | None:
+    """A valid extent: the one in the type, else the one that ``alloc_tile`` is given, where that is a constant."""
+    found = constant(given, INDEX) if written is None else written
+    return found if isinstance(found, int) else None
+
+
+def _is_reshaped(value: Value) -> bool:
+    """Whether a ``set_validshape`` may give a tile another extent than its ``alloc_tile``."""
+    return any(
+        at == 0 and (user.shape.name == "pto.set_validshape" or (user.shape.name == "pto.tassign" and user.outputs))
+        for user, at in value.uses
+    )
+
+
 def scalar_type(instance: Instance, name: str) -> Type | None:
     """The type of a scalar operand: the one that is written, else the element type of dst (decision D-16)."""
     scalar = instance.scalars.get(name)
@@ -572,7 +620,7 @@ class Addresses:
     def bind(self, op: Operation) -> tuple[Value, int | None] | None:
         """Takes note of an operation that binds an address; gives the tile and the address."""
         name = op.shape.name
-        if name == "pto.alloc_tile" and "addr" in op.shape.input_names:
+        if name == "pto.alloc_tile" and "addr" in op.shape.input_names and op.outputs:
             value = op.outputs[0]
             operand = op.operand("addr")
         elif name == "pto.tassign" and len(op.inputs) == 2 and isinstance(op.inputs[0], Value):
