@@ -227,7 +227,7 @@ def _bind(bound: dict[Value, list[int | None]], first: dict[Value, int], value: 
 def bound_address(op: Operation) -> tuple[Value, int | None] | None:
     """The tile that an operation binds to an address, and the address; None where only a run knows it."""
     name = op.shape.name
-    if name == "pto.alloc_tile" and "addr" in op.shape.input_names:
+    if name == "pto.alloc_tile" and "addr" in op.shape.input_names and op.outputs:
         return op.outputs[0], address_of(op.operand("addr"))
     if name == "pto.tassign" and len(op.inputs) == 2 and isinstance(op.inputs[0], Value):
         return op.inputs[0], address_of(op.inputs[1])

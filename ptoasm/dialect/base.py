@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import copy
+from math import gcd
 from typing import Any, NamedTuple
 
 from ptoasm.regions import Region
@@ -274,8 +275,13 @@ def fitting(type_: TileType) -> TileType:
     extent = "rows" if type_.blayout == "col_major" else "cols"
     if type_.slayout != "none_box" or not type_.element.size:
         return type_
-    per_block = max(BLOCK_BYTES // type_.element.size, 1)
-    return type_.with_(**{extent: ceil_div(getattr(type_, extent), per_block) * per_block})
+    return type_.with_(**{extent: whole_blocks(getattr(type_, extent), type_.element.size)})
+
+
+def whole_blocks(elements: int, size: int) -> int:
+    """The least number of elements, at least as many and at least one, that fill whole blocks."""
+    unit = BLOCK_BYTES // gcd(BLOCK_BYTES, size)
+    return max(ceil_div(elements, unit), 1) * unit
 
 
 def can_be(name: str, **changes: object) -> Callable[[Instance], str]:

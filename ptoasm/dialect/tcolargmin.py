@@ -23,6 +23,7 @@ from ptoasm.dialect.base import (
     same_cols,
     same_element,
     scratch_fix,
+    whole_blocks,
 )
 from ptoasm.targets import BLOCK_BYTES, REPEAT_BYTES
 from ptoasm.types import F16, F32, I8, I16, I32, UI8, UI16, UI32, ElementType, TileType
@@ -50,15 +51,21 @@ def _modes(i: Instance) -> tuple[str, ...]:
 # --- The size of tmp, in elements (decision D-08)
 
 
+def _per_repeat_and_block(size: int) -> tuple[int, int]:
+    """elemPerRpt and elemPerBlock; at least 1 for element types that no instruction takes."""
+    size = max(size, 1)
+    return max(REPEAT_BYTES // size, 1), max(BLOCK_BYTES // size, 1)
+
+
 def _gap(cols: int, size: int) -> int:
     """tmpGapEles for ``cols`` valid columns of ``size`` bytes each."""
-    per_repeat, per_block = REPEAT_BYTES // size, BLOCK_BYTES // size
+    per_repeat, per_block = _per_repeat_and_block(size)
     return per_repeat if cols >= per_repeat else ceil_div(cols, per_block) * per_block
 
 
 def _stride(cols: int, size: int) -> int:
     """The page's stride formula for 2-byte sources in index-only mode."""
-    per_repeat, per_block = REPEAT_BYTES // size, BLOCK_BYTES // size
+    per_repeat, per_block = _per_repeat_and_block(size)
     repeats = ceil_div(cols, per_repeat)
     return ceil_div(repeats * 2, per_block) * per_block + ceil_div(repeats, per_block) * per_block
 
@@ -108,10 +115,9 @@ def _scratch_use(i: Instance) -> tuple[int, int] | None:
 def _scratch_type(i: Instance) -> TileType:
     src = i["src"].type
     cols = src.cols if src.valid_cols is None else src.valid_cols
-    size = max(src.element.size, 1)
-    per_block = BLOCK_BYTES // size
-    elements = per_block if size == 1 else max(_by_table(i, cols), _by_text(i, cols), per_block)
-    return TileType.of(src.element, 1, ceil_div(elements, per_block) * per_block, kind=src.kind)
+    size = src.element.size
+    elements = 1 if size == 1 else max(_by_table(i, cols), _by_text(i, cols))
+    return TileType.of(src.element, 1, whole_blocks(elements, size), kind=src.kind)
 
 
 def _written(i: Instance, name: str) -> tuple[int | None, int | None]:

@@ -21,9 +21,9 @@ from ptoasm.dialect.base import (
     same_cols,
     same_element,
     scratch_fix,
+    whole_blocks,
     wrong_layout,
 )
-from ptoasm.targets import BLOCK_BYTES
 from ptoasm.types import BF16, F16, F32, I8, I16, I32, UI8, UI16, UI32, TileType
 
 _GENERAL = "General Constraints or Checks"
@@ -60,13 +60,8 @@ def _scratch_type(i: Instance) -> TileType:
     src = i["src"].type
     rows = src.rows if src.valid_rows is None else src.valid_rows
     cols = src.cols if src.valid_cols is None else src.valid_cols
-    per_block = BLOCK_BYTES // max(src.element.size, 1)
-    return TileType.of(
-        src.element,
-        max(ceil_div(rows, 2), 1) if i.attributes["isBinary"] else 1,
-        max(ceil_div(cols, per_block), 1) * per_block,
-        kind=src.kind,
-    )
+    rows = max(ceil_div(rows, 2), 1) if i.attributes["isBinary"] else 1
+    return TileType.of(src.element, rows, whole_blocks(cols, src.element.size), kind=src.kind)
 
 
 def _written(i: Instance, name: str) -> tuple[int | None, int | None]:
