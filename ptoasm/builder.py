@@ -46,10 +46,10 @@ _REMEMBERED = 1 << 13
 class Template:
     """A statement with holes.
 
-    ``inputs``, ``outputs`` and ``arguments`` say where the names and literals stand: the index of a hole, or the text
+    ``inputs`` and ``outputs`` say where the names and literals stand: the index of a hole, or the text
     itself where it is none. ``types`` are the holes that the shape depends on, and ``shapes`` the shapes made so far.
-    ``names`` and ``literals`` are the holes that must hold a value's name and a literal. ``fixed`` are holes that must have the text they had (numbers in attributes): ``variants`` holds a template for
-    each.
+    ``names`` and ``literals`` are the holes that must hold a value's name and a literal. ``fixed`` are holes that must
+    have the text they had (numbers in attributes): ``variants`` holds a template for each.
     """
 
     __slots__ = (

@@ -273,8 +273,8 @@ def _side_by_side(placement: Placement, free: list[Life], taken: list[tuple[int,
 def _by_life(placement: Placement, free: list[Life], taken: list[tuple[int, int, int, int]]) -> None:
     """First fit among the tiles that are live at the same time.
 
-    Blocks begin and end at multiples of 32 bytes. ``active`` holds the blocks of the tiles that are live where the next one begins, in order of their addresses.
-    Blocks at addresses of the program's own that come alive later are waited for in ``later``.
+    Blocks begin and end at multiples of 32 bytes. ``active`` holds the blocks of the tiles that are live where the next
+    one begins, in order of their addresses; blocks at addresses of the program's own come alive out of ``coming``.
     """
     placement.reuses = True
     active: list[tuple[int, int, int, int]] = []

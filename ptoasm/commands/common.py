@@ -33,6 +33,17 @@ def ub_size_option(function: F) -> F:
     )(function)
 
 
+def types_option(function: F) -> F:
+    """``--types``"""
+    return click.option(
+        "--types",
+        type=click.Choice(["compact", "keyed"]),
+        default="compact",
+        show_default=True,
+        help="Spelling of tile types.",
+    )(function)
+
+
 def severity_options(function: F) -> F:
     """``--werror`` and ``--ignore``"""
     function = click.option("--werror", is_flag=True, help="Treat warnings as errors.")(function)

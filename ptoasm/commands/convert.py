@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from ptoasm.commands.common import arch_option, show
+from ptoasm.commands.common import arch_option, show, types_option
 
 FORMS = ("sync", "ssa", "dps", "generic", "cpp")
 
@@ -16,13 +16,7 @@ FORMS = ("sync", "ssa", "dps", "generic", "cpp")
 @click.option("--to", "to", type=click.Choice(FORMS), required=True, help="The form to print.")
 @click.option("-o", "--output", metavar="OUT", help="Write to this file, whole or not at all.")
 @arch_option()
-@click.option(
-    "--types",
-    type=click.Choice(["compact", "keyed"]),
-    default="compact",
-    show_default=True,
-    help="Spelling of tile types.",
-)
+@types_option
 @click.option("--place", is_flag=True, help="Write the addresses that the placement chooses.")
 def command(file: str, to: str, output: str | None, arch: str | None, types: str, place: bool) -> None:
     """Print a program in another form: synchronous, level 1, level 2, MLIR's generic form, or C++.

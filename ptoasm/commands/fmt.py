@@ -6,19 +6,13 @@ import sys
 
 import click
 
-from ptoasm.commands.common import show
+from ptoasm.commands.common import show, types_option
 
 
 @click.command("fmt")
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a file is not in canonical form.")
-@click.option(
-    "--types",
-    type=click.Choice(["compact", "keyed"]),
-    default="compact",
-    show_default=True,
-    help="Spelling of tile types.",
-)
+@types_option
 def command(files: tuple[str, ...], check: bool, types: str) -> None:
     """Put files into canonical form, comments kept. Standard input (-) is printed, files are rewritten.
 

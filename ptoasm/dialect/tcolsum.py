@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ptoasm.dialect.base import (
     A2A3_ONLY,
     A5_ONLY,
@@ -80,6 +82,22 @@ def _tmp_message(i: Instance) -> str:
     return f"tmp has element type {i['tmp'].element}; it must be {i[other].element}, as {other} has"
 
 
+def _tmp_element(id: str, page: str, **options: Any) -> Rule:
+    """tmp has the element type of src and dst; the page says so of a tmp on a2a3, and of the tree on both targets."""
+    return Rule(
+        id,
+        "tmp element type == src and dst element type",
+        page,
+        _tmp_matches,
+        _tmp_message,
+        at="tmp",
+        parameter="dtype",
+        operands=("tmp", "src", "dst"),
+        fix=scratch_fix,
+        **options,
+    )
+
+
 def _stride_in_src_elements(i: Instance) -> int:
     """Columns of tmp's row stride, counted in src elements."""
     tmp = i["tmp"].type
@@ -127,19 +145,7 @@ RULES = (
         place=wrong_layout("tmp", "loc", "blayout", "slayout"),
         fix=can_be("tmp", loc="vec", blayout="row_major", slayout="none_box"),
     ),
-    Rule(
-        "TCS-12",
-        "tmp element type == src and dst element type",
-        _A2A3,
-        _tmp_matches,
-        _tmp_message,
-        arches=A2A3_ONLY,
-        mode="tmp",
-        at="tmp",
-        parameter="dtype",
-        operands=("tmp", "src", "dst"),
-        fix=scratch_fix,
-    ),
+    _tmp_element("TCS-12", _A2A3, arches=A2A3_ONLY, mode="tmp"),
     element_in(
         "TCS-13",
         "src",
@@ -160,19 +166,7 @@ RULES = (
         operands=("src",),
         fix=scratch_fix,
     ),
-    Rule(
-        "TCS-15",
-        "tmp element type == src and dst element type",
-        _SPACE,
-        _tmp_matches,
-        _tmp_message,
-        after="TCS-12",
-        mode="binary",
-        at="tmp",
-        parameter="dtype",
-        operands=("tmp", "src", "dst"),
-        fix=scratch_fix,
-    ),
+    _tmp_element("TCS-15", _SPACE, after="TCS-12", mode="binary"),
     Rule(
         "TCS-16",
         "tmp valid cols >= src valid cols",
