@@ -152,6 +152,7 @@ OTHERS: tuple[Entry, ...] = (
         ("PARSE-04", "a statement begins with a name that is no instruction"),
         ("PARSE-05", "the file is not UTF-8 text"),
         ("PARSE-06", "a region is closed that is not open, or is never closed"),
+        ("PARSE-07", "the file is empty"),
         ("NAME-01", "a name is used that nothing defines"),
         ("NAME-02", "a name is defined twice"),
         ("NAME-03", "a name is used before the statement that defines it"),

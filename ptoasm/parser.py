@@ -11,11 +11,11 @@ import re
 
 from lark.exceptions import UnexpectedInput
 
-from ptoasm.builder import HOLE, Builder, Template
+from ptoasm.builder import HOLE, Builder, Template, result_names
 from ptoasm.collector import paused
 from ptoasm.diagnostics import Diagnostic, Note, PtoError, has_errors, in_source_order
 from ptoasm.dialect.host import NO_EFFECT
-from ptoasm.ir import FOREIGN, Function, Module, Operation, Shape
+from ptoasm.ir import FLAT, FOREIGN, Function, Module, Operation, Shape, restore_flat
 from ptoasm.lexer import NEXT_BEGINNING, Chunk, TextFault, blank_comments
 from ptoasm.source import Source, Span
 from ptoasm.statements import Statement, parse_chunk
@@ -29,6 +29,10 @@ def parse(text: str, filename: str = "<string>", first_line: int = 1, *, memo: b
     ``memo=False`` has the grammar read every statement, also those that are written like an earlier one.
     """
     module = Module(Source(text, filename, first_line))
+    if not text.strip():
+        message = "the file is empty; a program has at least one statement"
+        module.diagnostics.append(Diagnostic("error", "PARSE-07", message, module.source, Span(0, 0)))
+        return module
     with paused():
         _Reader(module, memo).read()
     return module
@@ -49,6 +53,7 @@ class _Reader:
         self.module = module
         self.code = blank_comments(module.source.text)
         self.templates: dict[tuple[str, ...], Template] = {}
+        self.generic: dict[Operation, Template] = {}
         self.memo = memo
         self.builder = Builder(module, self.layout)
         self.functions = [self.builder.flat]
@@ -134,6 +139,9 @@ class _Reader:
             getattr(self, f"_add_{kind}")(statement, span)
             return None
         template = Template(statement, self.code[span.start : span.end], span.start)
+        for at, item in statement.bound:
+            names = result_names(statement.results, template.text, span.start)
+            self.builder.bind_result(names[at][0], self._text(item), span)
         holes = HOLE.split(template.text)[1::2]
         try:
             op = self.builder.operation(template, holes, span.start, span.end)
@@ -141,8 +149,10 @@ class _Reader:
             raise self._placed(fault, statement) from None
         if statement.opens:
             self.builder.begin(statement, op, span, self._text)
+            if statement.generic:
+                self.generic[op] = template
             return None
-        return template
+        return None if statement.bound else template
 
     def _placed(self, fault: TextFault, statement: Statement) -> TextFault:
         """The fault of a type with its place in the whole text."""
@@ -179,9 +189,10 @@ class _Reader:
         self._add_item(function, span)
         self.scope_of[function] = self.scopes[-1]
         self.functions.append(function)
+        if not statement.opens or statement.generic:
+            function.argument_types = tuple(types)
         if not statement.opens:
             function.body = None
-            function.argument_types = tuple(types)
             return
         builder.enter_function(function, statement, span)
         for item, type_ in zip(statement.arguments, types, strict=False):
@@ -210,7 +221,25 @@ class _Reader:
         if self.builder.innermost == _NESTED:
             self._add_item("}", span)
             self.scopes.pop()
+        if statement.generic and not statement.opens:
+            self._finish_generic(statement)
         self.builder.end(statement, span)
+
+    def _finish_generic(self, statement: Statement) -> None:
+        """What generic form says behind the regions: attributes, and the types of operands and results."""
+        kind, function = self.builder.innermost, self.builder.block.function
+        attributes, _ = self.builder.read_attributes(statement)
+        if kind == "module_header":
+            self.module.attributes |= attributes
+        elif kind == "func_header":
+            function.attributes |= attributes
+            if function.body is not None and not (function.body.operations or function.body.arguments):
+                function.body = None
+        elif self.builder.block.parent in self.generic:
+            op = self.builder.block.parent
+            assert op is not None
+            types = self._types([*(statement.input_types or []), *(statement.output_types or [])])
+            self.builder.finish_generic(op, self.generic.pop(op), statement, types)
 
     def _add_label(self, statement: Statement, span: Span) -> None:
         """The label of a region's first block gives it arguments; a later one begins a block that nothing enters."""
@@ -245,7 +274,7 @@ class _Reader:
     def _add_foreign(self, statement: Statement, span: Span) -> None:
         assert statement.name is not None
         start, end = statement.name.items[0]
-        name = self.code[start:end]
+        name = self.code[start:end].strip('"')
         op = self._verbatim(name, span, start)
         self.builder.define_results(statement, op)
         self.builder.block.operations.append(op)
@@ -304,6 +333,8 @@ class _Reader:
         self._place_flat()
         self._check_function_names()
         module.functions = [*self.functions, *self.builder.broken]
+        if any(FLAT in function.attributes for function in self.functions):
+            restore_flat(module)
         module.diagnostics = in_source_order(module.diagnostics)
 
     def _place_flat(self) -> None:

@@ -69,7 +69,7 @@ def read_text(path: str) -> str:
 
 
 def split(text: str, filename: str) -> list[Program]:
-    """The programs of a text."""
+    """The programs of a text; of several, those that hold anything."""
     pieces = []
     start = line = 0
     for match in _SEPARATOR.finditer(text):
@@ -79,7 +79,7 @@ def split(text: str, filename: str) -> list[Program]:
     pieces.append((text[start:], line))
     if len(pieces) == 1:
         return [Program(filename, text, 1, None)]
-    return [Program(filename, piece, first + 1, k) for k, (piece, first) in enumerate(pieces, 1)]
+    return [Program(filename, piece, first + 1, k) for k, (piece, first) in enumerate(pieces, 1) if piece.strip()]
 
 
 def read_programs(path: str) -> list[Program]:

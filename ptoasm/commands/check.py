@@ -32,7 +32,8 @@ def command(files: tuple[str, ...], arch: str | None) -> None:
                 click.echo(f"{file}:{part} fails on {outcome.arch}", err=True)
                 show(outcome.failures)
             wrong += len(bad)
-            verdict = f"{len(bad)} of {len(outcomes)} checks failed" if bad else f"{len(outcomes)} checks passed"
+            checks = _count(len(outcomes), "check")
+            verdict = f"{len(bad)} of {checks} failed" if bad else f"{checks} passed"
             click.echo(f"{file}: {_count(len(programs), 'program')}, {verdict}")
     except PtoError as error:
         show(error.diagnostics)
