@@ -137,11 +137,15 @@ class Attributes:
     def __init__(self) -> None:
         self._known: dict[str, list[tuple[str, str]]] = {}
 
-    def read(self, text: str) -> list[tuple[str, str]]:
+    def read(self, token: Token) -> list[tuple[str, str]]:
         """The entries of ``{…}`` in order, as (name, text of the value); a unit attribute has the text ``""``."""
+        text = token.value
         found = self._known.get(text)
         if found is None:
-            entries = parse_dictionary(text)
+            try:
+                entries = parse_dictionary(text)
+            except TextFault as fault:
+                raise TextFault(fault.message, fault.start + token.start, fault.end + token.start) from None
             found = [(key.value.strip('"'), "" if value is None else value.value) for key, value in entries]
             self._known[text] = found
         return found
@@ -407,7 +411,7 @@ class Builder:
         attributes: dict[str, str] = {}
         duplicates = []
         for token in statement.dicts:
-            for key, value in self.attributes.read(token.value):
+            for key, value in self.attributes.read(token):
                 if key in attributes:
                     duplicates.append(key)
                 attributes[key] = value
@@ -415,7 +419,7 @@ class Builder:
 
     def dictionary(self, token: Token | None) -> dict[str, Any]:
         """The entries of one dictionary."""
-        return {} if token is None else dict(self.attributes.read(token.value))
+        return {} if token is None else dict(self.attributes.read(token))
 
     # --- Regions -----------------------------------------------------------------------------------
 
@@ -581,6 +585,8 @@ def definition_note(
         return (Note(f"'%{value.name}' is defined here", source, span),)
     assert isinstance(value.owner, Block)
     if value in value.owner.arguments:
+        if value.owner.parent is None and value.block.function.flat:
+            return ()  # of a label: there is no header to point at
         return (_argument_note(value, value.owner, layout),)
     if first is None and value.uses:
         first = value.uses[0][0]

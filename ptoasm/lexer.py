@@ -226,7 +226,9 @@ class StatementLexer(Lexer):
                 break
             if mark == '"':
                 match = _STRING.match(code, at)
-                at = match.end() if match else len(code)
+                if match is None:
+                    raise TextFault("this string is never closed", at, at + 1)
+                at = match.end()
             elif mark in "([{" or (mark == "<" and code[at - 1 : at].strip()):
                 at = closing_bracket(code, at)
             else:

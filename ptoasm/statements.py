@@ -9,8 +9,9 @@ import os
 from typing import Any, cast
 
 from lark import Lark
+from lark.exceptions import UnexpectedInput
 
-from ptoasm.lexer import Chunk, StatementLexer, Token
+from ptoasm.lexer import Chunk, StatementLexer, TextFault, Token
 from ptoasm.source import Span
 
 Items = list[tuple[int, int]]
@@ -419,8 +420,13 @@ def parse_tile_type(code: str) -> list[tuple[str, Token | None, Token]]:
 
 
 def parse_dictionary(code: str) -> list[tuple[Token, Token | None]]:
-    """The entries of an attribute dictionary: (key, value or None)."""
-    return cast("list[tuple[Token, Token | None]]", _parser().parse(cast(Any, Chunk(code)), start="dictionary"))
+    """The entries of an attribute dictionary: (key, value or None). TextFault, offsets into ``code``, if it is none."""
+    try:
+        return cast("list[tuple[Token, Token | None]]", _parser().parse(cast(Any, Chunk(code)), start="dictionary"))
+    except UnexpectedInput as error:
+        token = getattr(error, "token", None)
+        span = (token.start, token.end) if isinstance(token, Token) and token.end > token.start else (0, 1)
+        raise TextFault("a dictionary has 'name = value' or names alone, with commas between them", *span) from None
 
 
 def span_of(items: Items) -> Span:

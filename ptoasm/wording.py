@@ -101,13 +101,8 @@ def _no_dictionary(text: str, place: Span) -> Wording:
     try:
         parse_dictionary(text)
     except TextFault as fault:
-        span = Span(place.start + fault.start, place.start + fault.end)
-        return Wording("PARSE-02", fault.message, span)
-    except UnexpectedInput as error:
-        token = getattr(error, "token", None)
-        if isinstance(token, Token) and token.end > token.start:
-            place = Span(place.start + token.start, place.start + token.end)
-    return Wording("PARSE-02", "an attribute dictionary has 'name = value' or names, with commas between them", place)
+        return Wording("PARSE-02", fault.message, Span(place.start + fault.start, place.start + fault.end))
+    return Wording("PARSE-01", "an attribute dictionary has no place here", place)
 
 
 def _wanted(accepted: set[str]) -> str:
