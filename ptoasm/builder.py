@@ -563,6 +563,8 @@ class Builder:
 _TASSIGN = "pto.tassign"
 _MOST_GUESSES = 100
 """Each guess at a mistyped name looks at every name there is: more than these help nobody."""
+
+
 def _is_empty_yield(op: Operation) -> bool:
     return op.shape.name == "scf.yield" and not op.inputs
 
@@ -627,7 +629,11 @@ def _instruction_shape(
     form = {"sync": SYNC, "dps": DPS}.get(statement.kind, SSA)
     n_in, n_out = len(template.inputs), len(template.outputs)
     counts: tuple[int, int] | None = None
-    scalar_at = [k < len(definition.inputs) and definition.inputs[k].scalar for k in range(n_in)]
+    scalar_at = [
+        k < len(definition.inputs)
+        and (definition.inputs[k].scalar or (definition.inputs[k].other and not template.inputs[k][0]))
+        for k in range(n_in)
+    ]
     if form == SYNC:
         tiles = [k for k in range(n_in) if not scalar_at[k]]
         if statement.output_types is None and not tiles:
@@ -657,7 +663,7 @@ def _instruction_shape(
         output_names=tuple(o.name for o in declared[:n_out]),
         keywords=keywords,
         duplicates=duplicates,
-        type_counts=counts,
+        type_counts=None if statement.kind == "assign_at" else counts,
     )
 
 

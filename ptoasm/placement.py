@@ -59,10 +59,14 @@ class Placement:
 
 def root(value: Value) -> Value:
     """The tile that a value names, or is a part of."""
+    passed: set[Value] = set()
     while True:
         op = value.definition
         if op is None or op.shape.name not in ALIASES or not op.inputs or not isinstance(op.inputs[0], Value):
             return value
+        if value in passed:  # a wrong program: a part of itself
+            return value
+        passed.add(value)
         value = op.inputs[0]
 
 

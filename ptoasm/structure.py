@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ptoasm.dialect.base import count
-from ptoasm.ir import Block, Function, Literal, Operation, Value
+from ptoasm.dialect.base import Instruction, count
+from ptoasm.ir import Block, Function, Literal, Operation, Shape, Value
 from ptoasm.suggest import did_you_mean
 from ptoasm.types import ElementType, TileType, Type, ViewType
 
@@ -48,6 +48,21 @@ def function_faults(function: Function) -> Iterator[Fault]:
     """What is wrong with how a function's body ends."""
     if function.body is not None and not function.flat:
         yield from _body(function.body, RETURNS, function.result_types, f"'@{function.name}'", None)
+
+
+def miscount(shape: Shape, definition: Instruction) -> str:
+    """What is wrong with the numbers of operands, results and types of an instruction without rules, if anything."""
+    names = [("operand", shape.input_types, definition.inputs), ("result", shape.output_types, definition.outputs)]
+    for noun, given, declared in names:
+        least, most = sum(not one.optional for one in declared), len(declared)
+        if not least <= len(given) <= most:
+            wanted = f"{least}" if least == most else f"{least} to {most}"
+            return f"it has {count(len(given), noun)}; it must have {wanted}"
+    inputs, outputs = shape.type_counts or (0, 0)
+    scalars = sum(one.scalar for one in definition.inputs[: len(shape.input_types)])
+    if inputs not in (0, -scalars) or outputs != 0:
+        return "it has not as many types as operands and results"
+    return ""
 
 
 def _types(values: Sequence[Value | Literal]) -> list[Type | None]:

@@ -231,3 +231,11 @@ def test_anything_is_an_error_and_never_an_exception(text: str) -> None:
         module = parse(program)
         verify(module)
         print_module(module)
+
+
+def test_a_part_of_itself_is_an_error_and_no_endless_search() -> None:
+    part = "%d = pto.subview %d[%c, %c] sizes [1, 8] : !pto.tile<vec, 1x8xf32> -> !pto.tile<vec, 1x8xf32>"
+    module = parse(f"func.func @k(%c: index) {{\n  {part}\n  return\n}}\n")
+    assert [d.code for d in verify(module)] == ["NAME-03"]
+    same = "%d = pto.tassign %d, %a : !pto.tile<vec, 1x8xf32> -> !pto.tile<vec, 1x8xf32>"
+    verify(parse(f"func.func @k(%a: i64) {{\n  {same}\n  return\n}}\n"))
