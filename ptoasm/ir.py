@@ -23,6 +23,9 @@ DPS = "dps"
 HOST = "host"
 FOREIGN = "foreign"
 
+FLAT = "pto.flat"
+"""The attribute of a function that stands for a flat program in MLIR's generic form."""
+
 
 class Literal:
     """A number or ``true``/``false`` in operand position, as it is written."""
@@ -306,3 +309,16 @@ class Module:
     def function(self, name: str) -> Function | None:
         """The function with this name (no ``@``)."""
         return next((f for f in self.functions if f.name == name), None)
+
+
+def restore_flat(module: Module) -> None:
+    """Makes functions with the attribute ``pto.flat`` the flat programs again that they stand for."""
+    for function in module.functions:
+        body = function.body
+        if body is not None and function.attributes.pop(FLAT, None) is not None:
+            function.flat, function.name, function.argument_types = True, "", ()
+            body.free, body.arguments = body.arguments, []
+            if body.operations and body.operations[-1].shape.name == "return" and not body.operations[-1].inputs:
+                body.operations.pop()
+    if not module.name and not module.attributes and all(function.flat for function in module.functions):
+        module.wrapped = False

@@ -190,7 +190,7 @@ class ToValues(Rewriter):
             self._tassign(op)
         elif name == "pto.alloc_tile":
             self._alloc(op)
-        elif is_instruction(op) and op not in self.plan.kept and op.outputs:
+        elif is_instruction(op) and op not in self.plan.kept and op.shape.output_types:
             self._instruction(op)
         else:
             self.copy(op)
@@ -247,7 +247,8 @@ class ToValues(Rewriter):
                 del part[scratch[0]]
         elif self.form == SSA and shape.form == SYNC and needs_scratch(op):
             self._add_scratch(op, definition, names, types, inputs)
-        results = [self._result(op, v) for v in op.outputs]
+        named_results = self.results_of(op)
+        results = [self._result(op, v) for v in named_results]
         outputs = [v for v, _ in results]
         made = Operation(shape, inputs, outputs, self.block, op.start, op.end)
         for value in outputs:
@@ -261,7 +262,7 @@ class ToValues(Rewriter):
         )
         self._check_scalars(op, definition, made)
         self.block.operations.append(made)
-        for (value, narrow), old in zip(results, op.outputs, strict=True):
+        for (value, narrow), old in zip(results, named_results, strict=True):
             if narrow is not None or buffer_root(old) in self.plan.others:
                 self._settle(op, old, value if narrow is None else self._part(op, old, value, narrow))
 

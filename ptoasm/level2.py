@@ -92,11 +92,7 @@ def scalar_types(op: Operation) -> list[Type | None]:
     definition = shape.definition
     assert definition is not None
     element = next((t.element for t in shape.output_types if isinstance(t, TileType)), None)
-    scalars = {o.name for o in definition.inputs if o.scalar}
-    return [
-        element if t is None and name in scalars else t
-        for name, t in zip(shape.input_names, shape.input_types, strict=True)
-    ]
+    return [element if t is None else t for t in shape.input_types]
 
 
 class ToBuffers(Rewriter):
@@ -144,7 +140,7 @@ class ToBuffers(Rewriter):
             scratch = self._scratch(op)
             inputs.insert(at, scratch)
             named.insert(at, (definition.scratch, scratch.type))
-        outputs = [self._buffer(op, v) for v in op.outputs]
+        outputs = [self._buffer(op, v) for v in self.results_of(op)]
         made = self.add(
             self.instruction_shape(shape, DPS, named, zip(shape.output_names, (v.type for v in outputs), strict=True)),
             inputs,

@@ -249,7 +249,7 @@ class StatementLexer(Lexer):
                 depth += 1
             elif kind in ("RPAR", "RSQB"):
                 depth -= 1
-            chunk.end = at = token.end
+            chunk.end = at = token.end + (kind == "PROPERTIES")
             if first is None or first == "RESULTS":
                 first = kind
             previous = token
@@ -274,6 +274,11 @@ class StatementLexer(Lexer):
             return self._word(code, at, previous)
         if mark == "{":
             return self._brace(code, at, previous, first, depth)
+        if mark == '"':
+            return self._quoted(code, at, previous)
+        if mark == "<" and code.startswith("<{", at):
+            end = closing_bracket(code, at)
+            return Token("PROPERTIES", code[at + 1 : end - 1], at + 1, end - 1)
         if mark == "<" and previous is not None and previous.value in (":", "->"):
             return Token("TYPES", "", at, closing_bracket(code, at))
         if previous is None and mark in "#!" and _ALIAS.match(code, at):
@@ -295,6 +300,21 @@ class StatementLexer(Lexer):
         if kind == "TYPES":
             return self._list_of_types(code, at)
         return Token(kind, match.group(), at, match.end())
+
+    @staticmethod
+    def _quoted(code: str, at: int, previous: Token | None) -> Token:
+        """An operation's name in generic form. What is not known is kept as it is written, regions and all."""
+        match = _STRING.match(code, at)
+        if match is None:
+            message, end = _unexpected(code, at)
+            raise TextFault(message, at, end)
+        end = match.end()
+        name = match.group()[1:-1]
+        begins = previous is None or previous.type == "RESULTS"
+        if not begins or syntax_class(name) is not None or name == "pto.constant":
+            return Token("QUOTED", match.group(), at, end)
+        stop = at + len(code[at : end_of_foreign(code, end)].rstrip())
+        return Token("FOREIGN", code[at:stop], at, stop, [(at, end)])
 
     def _word(self, code: str, at: int, previous: Token | None) -> Token:
         match = self._statement.match(code, at)
@@ -332,7 +352,8 @@ class StatementLexer(Lexer):
     def _brace(code: str, at: int, previous: Token | None, first: str | None, depth: int) -> Token:
         kind = None if previous is None else previous.type
         region = first in _OPENS_REGION and depth == 0 and kind not in ("ATTRIBUTES", "RBRACE")
-        if region or _DICT.match(code, at) is None:
+        generic = (first, kind) in (("QUOTED", "LPAR"), ("RBRACE", "COMMA"))
+        if region or generic or _DICT.match(code, at) is None:
             return Token("LBRACE", "{", at, at + 1)
         end = closing_bracket(code, at)
         return Token("DICT", code[at:end], at, end)

@@ -95,10 +95,6 @@ class Printer:
 
     def _region(self, block: Block, indent: str) -> None:
         self._fresh = True
-        if block.label is not None:
-            arguments = ", ".join(f"%{a.name}: {self.type_text(a.type)}" for a in block.arguments)
-            label = block.label.partition("(")[0].rstrip(": ")
-            self.lines.append(f"{indent}{label}({arguments}):" if arguments else f"{indent}{label}:")
         self._operations(block, f"{indent}  ")
 
     def _operations(self, block: Block, indent: str) -> None:
@@ -144,6 +140,9 @@ class Printer:
         for k, block in enumerate(op.regions):
             if k:
                 self._close(indent, f"}} {_CONTINUED.get(op.shape.name, 'else')} {{", block.start)
+                if block.arguments:
+                    listed = ", ".join(f"%{a.name}: {self.type_text(a.type)}" for a in block.arguments)
+                    self.lines.append(f"{indent}^bb0({listed}):")
             self._region(block, indent)
         given = op.shape.attributes if op.shape.name in _ATTRIBUTES_LAST else None
         self._close(indent, f"}} {dictionary_text(given)}" if given else "}", op.regions[-1].end)
@@ -404,7 +403,7 @@ def _ssa(op: Operation, text: TypeText) -> str:
     shape = op.shape
     inputs = f" {_names(len(op.inputs))}" if op.inputs else ""
     given = [t for t in shape.input_types if t is not None]
-    if op.outputs:
+    if shape.output_types:
         colon = f" : {_escaped(types_text(given, text))} -> {_escaped(types_text(shape.output_types, text))}"
     else:
         colon = _typed(given, text)
@@ -416,7 +415,11 @@ def _sync(op: Operation, text: TypeText) -> str:
     definition = shape.definition
     assert definition is not None
     scalars = {o.name for o in definition.inputs if o.scalar}
-    tiles = [t for n, t in zip(shape.input_names, shape.input_types, strict=False) if n not in scalars]
+    tiles = [
+        t
+        for n, t, v in zip(shape.input_names, shape.input_types, op.inputs, strict=False)
+        if n not in scalars and isinstance(v, Value)
+    ]
     inputs = f" {_names(len(op.inputs))}" if op.inputs else ""
     arrow = f"{_listed(tiles, text)} -> " if tiles else ""
     return f"{_head(op)}{shape.short_name}{inputs}{_attributes(shape)} : {arrow}{_listed(shape.output_types, text)}"

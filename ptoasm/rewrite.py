@@ -162,6 +162,12 @@ class Rewriter:
         found.owner = op
         return found
 
+    def results_of(self, op: Operation) -> list[Value]:
+        """What an operation defines or writes to; results that nobody uses may have no names, here they get some."""
+        shape = op.shape
+        missing = zip(shape.output_names[len(op.outputs) :], shape.output_types[len(op.outputs) :], strict=False)
+        return [*op.outputs, *(Value(self.unused(name), type_, op) for name, type_ in missing)]
+
     def fresh(self, stem: str) -> str:
         """A name that nothing in the function has: ``stem.1``, ``stem.2``, …"""
         stem = stem.replace("#", ".")
@@ -193,14 +199,15 @@ class Rewriter:
 
     def retyped(self, shape: Shape, inputs: Sequence[Value | Literal], outputs: Sequence[Value]) -> Shape:
         """The shape with the types that the values have now."""
-        before = (*shape.input_types, *shape.output_types)
-        after = tuple(_type_now(t, v) for t, v in zip(before, (*inputs, *outputs), strict=True))
-        if after == before:
+        n = len(shape.input_types)
+        values = [*zip(shape.input_types, inputs, strict=True), *zip(shape.output_types, outputs, strict=False)]
+        after = tuple(_type_now(t, v) for t, v in values)
+        after += tuple(None if t is None else self.type(t) for t in shape.output_types[len(outputs) :])
+        if after == (*shape.input_types, *shape.output_types):
             return shape
         key = (shape, after)
         found = self._shapes.get(key)
         if found is None:
-            n = len(shape.input_types)
             found = self._shapes[key] = Shape(
                 shape.name,
                 shape.form,

@@ -24,13 +24,16 @@ class Statement:
     ``input_types`` and ``output_types`` are None where the statement writes none. ``arguments`` are the names that a
     region begins with. ``opens`` is whether the statement ends by opening a region. ``modifiers`` are what stands
     between operands and types, ``overflow<nsw>``; ``sizes`` the numbers of a window, which are no operands.
+    ``generic`` is whether it was in MLIR's generic form; ``bound`` gives results' addresses, by their numbers.
     """
 
     __slots__ = (
         "argument_dicts",
         "argument_types",
         "arguments",
+        "bound",
         "dicts",
+        "generic",
         "input_types",
         "inputs",
         "kind",
@@ -66,6 +69,8 @@ class Statement:
         self.word: Token | None = None
         self.symbol: Token | None = None
         self.opens = False
+        self.generic = False
+        self.bound: list[tuple[int, tuple[int, int]]] = []
 
 
 def _last(items: Items, dictionary: Token | None) -> list[Token | None]:
@@ -345,6 +350,32 @@ class Actions:
         statement.opens = brace is not None
         return statement
 
+    def next_region(self, children: list[Any]) -> Statement:
+        statement = self._common("region_end", None, children[0])
+        statement.opens = statement.generic = True
+        return statement
+
+    def last_region(self, children: list[Any]) -> Statement:
+        name, dictionary, (first, second), _ = children
+        statement = self._common("region_end", None, name, dictionary)
+        statement.input_types, statement.output_types = first, second or []
+        statement.generic = True
+        return statement
+
+    def generic(self, children: list[Any]) -> Statement:
+        results, name, values, properties, dictionary, (first, second), _ = children
+        statement = self._common("generic", results, name, properties, dictionary)
+        statement.inputs = _items(values)
+        statement.input_types, statement.output_types = first, second or []
+        return statement
+
+    def generic_header(self, children: list[Any]) -> Statement:
+        results, name, values, properties, _ = children
+        statement = self._common("generic", results, name, properties)
+        statement.inputs = _items(values)
+        statement.opens = True
+        return statement
+
     def alias(self, children: list[Any]) -> Statement:
         return Statement("alias", children[0])
 
@@ -411,7 +442,12 @@ def _parser() -> Lark:
 
 def parse_chunk(chunk: Chunk) -> Statement:
     """The statement that starts at ``chunk.start``; its end is left in ``chunk.end``."""
-    return cast(Statement, _parser().parse(cast(Any, chunk), start="chunk"))
+    statement = cast(Statement, _parser().parse(cast(Any, chunk), start="chunk"))
+    if statement.kind == "generic":
+        from ptoasm.generic_syntax import native
+
+        return native(statement, chunk.code)
+    return statement
 
 
 def parse_tile_type(code: str) -> list[tuple[str, Token | None, Token]]:
