@@ -182,9 +182,10 @@ class Machine:
     def tile(self, value: Value) -> TileRef:
         """The tile that a value names; one that nothing has made yet gets its place now."""
         found = self.env.get(value)
-        if found is None:
+        if found is None and isinstance(value.type, TileType):
             found = self.env[value] = self.new_tile(value)
-        assert isinstance(found, TileRef)
+        if not isinstance(found, TileRef):
+            raise self.fault("RUN-05", f"'%{value.name}' is no tile", value.definition)
         return found
 
     def new_tile(
