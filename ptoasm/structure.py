@@ -179,6 +179,14 @@ def _view(op: Operation) -> Iterator[Fault]:
         yield Fault(op, f"it has {count(numbers[0], second.rstrip('s'))}, but {base} has {len(base.shape)} dimensions")
 
 
+def _address(op: Operation) -> Iterator[Fault]:
+    at = op.shape.input_names.index("addr") if "addr" in op.shape.input_names else 1
+    value = op.inputs[at] if at < len(op.inputs) and op.shape.input_names[at] in ("addr", "address") else None
+    type_ = value.type if isinstance(value, Value) else None
+    if type_ is not None and not (isinstance(type_, ElementType) and type_.kind in ("int", "uint", "index")):
+        yield Fault(op, f"the address has type {type_}; it must be an integer", at)
+
+
 def _load(op: Operation) -> Iterator[Fault]:
     yield from _same_elements(op, 0, _types(op.outputs))
 
@@ -211,6 +219,8 @@ _CHECKS: dict[str, Callable[[Operation], Iterator[Fault]]] = {
     "pto.subset": _window,
     "pto.make_tensor_view": _view,
     "pto.partition_view": _view,
+    "pto.alloc_tile": _address,
+    "pto.tassign": _address,
     "pto.load_scalar": _load,
     "pto.store_scalar": _store,
 }
