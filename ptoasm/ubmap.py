@@ -73,18 +73,23 @@ class UbMap:
     @property
     def peak(self) -> tuple[int, int | None]:
         """The most bytes that are live at one time, and the operation where that is so first."""
-        placed = [r for r in self.residents if r.address is not None and r.first is not None and r.last is not None]
-        edges = sorted({edge for r in placed for edge in (r.address, r.end)})  # type: ignore[type-var]
+        lives = [
+            (r.address, r.address + r.size, r.first, r.last)
+            for r in self.residents
+            if r.address is not None and r.first is not None and r.last is not None
+        ]
+        edges = sorted({edge for start, end, _, _ in lives for edge in (start, end)})
         at = {edge: k for k, edge in enumerate(edges)}
-        live = [0] * len(edges)
+        changes = [(first, 1, start, end) for start, end, first, _ in lives]
+        changes += [(last + 1, -1, start, end) for start, end, _, last in lives]
+        tiles = [0] * len(edges)
         best: tuple[int, int | None] = (0, None)
         total = 0
-        changes = [(r.first, 1, r) for r in placed] + [(r.last + 1, -1, r) for r in placed]  # type: ignore[operator]
-        for time, change, r in sorted(changes, key=lambda one: one[:2]):  # type: ignore[arg-type,return-value]
-            for k in range(at[r.address], at[r.end]):
-                live[k] += change
-                if live[k] == (change > 0):
-                    total += change * (edges[k + 1] - edges[k])  # type: ignore[operator]
+        for time, change, start, end in sorted(changes):
+            for k in range(at[start], at[end]):
+                tiles[k] += change
+                if tiles[k] == (change > 0):
+                    total += change * (edges[k + 1] - edges[k])
             if total > best[0]:
                 best = total, time
         return best
