@@ -190,6 +190,8 @@ OTHERS: tuple[Entry, ...] = (
         ("RUN-11", "the instruction cannot read or write the bytes that its operand stands for"),
         ("RUN-12", "the instruction has no result for these element types, shapes or attributes"),
         ("RUN-14", "the data for two inputs disagree about bytes that both have"),
+        ("RUN-15", "an output that was asked for has no value at the end of the run"),
+        ("RUN-16", "an output is not what --expect says"),
         ("CHECK-01", "a program did not do what its comments expect"),
         ("CHECK-02", "a comment with an expectation cannot be understood"),
     ),
