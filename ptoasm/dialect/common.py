@@ -215,6 +215,10 @@ def _range(r: range) -> str:
     return f"{r[0]}" if len(r) == 1 else f"{r[0]} or {r[-1]}"
 
 
+_LONGEST = 40
+"""How much of an attribute's value a message shows."""
+
+
 def _wrong_attributes(f: Form) -> list[Form]:
     """An attribute that is given twice, or is known and no bool: one by one."""
     known, given = f.instruction.attributes, f.shape.attributes
@@ -227,7 +231,9 @@ def _attribute_message(f: Form) -> str:
     assert name is not None
     if name in f.shape.duplicates:
         return f"has the attribute {name} twice"
-    value = f.shape.attributes[name]
+    value = " ".join(f.shape.attributes[name].split())
+    if len(value) > _LONGEST:
+        value = f"{value[: _LONGEST - 1]}…"
     return f"has {name} = {value}; it must be true or false" if value else f"has {name} without a value: true or false"
 
 
