@@ -143,6 +143,8 @@ _FOREIGN_MARKS = re.compile(r'[][(){}\n]|"(?:[^"\\]|\\.)*"')
 
 def _goes_on(code: str, line_end: int) -> bool:
     """Whether an operation goes on after the end of a line: the line or the next one is no complete statement."""
+    if NEXT_BEGINNING.match(code, line_end):
+        return False
     line = code[code.rfind("\n", 0, line_end) + 1 : line_end].rstrip()
     return line.endswith((",", ":", "->")) or _GOES_ON.match(code, line_end) is not None
 

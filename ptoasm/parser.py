@@ -14,7 +14,7 @@ from lark.exceptions import UnexpectedInput
 from ptoasm.builder import HOLE, Builder, Template, result_names
 from ptoasm.collector import paused
 from ptoasm.diagnostics import Diagnostic, Note, PtoError, has_errors, in_source_order
-from ptoasm.dialect.host import NO_EFFECT
+from ptoasm.dialect.host import EXISTING, NO_EFFECT
 from ptoasm.ir import FLAT, FOREIGN, Function, Module, Operation, Shape, restore_flat
 from ptoasm.lexer import NEXT_BEGINNING, Chunk, TextFault, blank_comments
 from ptoasm.source import Source, Span
@@ -289,11 +289,19 @@ class _Reader:
 
     def _near(self, name: str) -> str | None:
         """The known operation that an unknown one is nearly called like."""
+        if name not in self._guesses:
+            self._guesses[name] = None if name in NO_EFFECT or name in EXISTING else self._guess(name)
+        return self._guesses[name]
+
+    @staticmethod
+    def _guess(name: str) -> str | None:
         from ptoasm.wording import known_operations
 
-        if name not in self._guesses:
-            self._guesses[name] = None if name in NO_EFFECT else did_you_mean(name, known_operations())
-        return self._guesses[name]
+        if not name.startswith("pto."):
+            return did_you_mean(name, known_operations())
+        # The letters of the dialect do not make short names alike.
+        near = did_you_mean(name[4:], [known[4:] for known in known_operations() if known.startswith("pto.")])
+        return None if near is None else f"pto.{near}"
 
     # --- Faults ------------------------------------------------------------------------------------
 

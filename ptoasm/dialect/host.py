@@ -44,5 +44,16 @@ _ORDERING = (
     "barrier barrier_sync set_flag wait_flag set_flag_dyn wait_flag_dyn record_event wait_event "
     "get_buf rls_buf tsync syncall sync.set sync.wait fence.barrier_all"
 )
+_NOT_OURS = (
+    "tand tands tor tors txor txors tnot tshl tshls tshr tshrs trem trems tfmod tfmods tpow tpows taxpy "
+    "taddc taddsc tsubc tsubsc tcmp tcmps tsel tsels trelu tlrelu tprelu tpartadd tpartmul tpartmax tpartmin "
+    "trowargmax trowargmin tcolexpandexpdif trowexpandexpdif tgetval tsetval ttrans textract tinsert tfillpad "
+    "tgather tgatherb tscatter mgather mscatter tsort32 tmrgsort tquant tdequant ttri thistogram tprefetch "
+    "tmatmul tgemv timg2col tpush tpop tfree talloc get_validshape castptr ptrtoint inttoptr bitcast load store "
+    "print trap vadd vsub vmul vdiv vmax vmin vexp vabs vneg vsqrt"
+)
+EXISTING = frozenset(f"pto.{name}" for name in _NOT_OURS.split())
+"""Operations of the instruction set that the project does not know: they are no misspellings of those that it does."""
+
 NO_EFFECT = frozenset(f"pto.{name}" for name in _ORDERING.split())
 """Operations that order what runs at the same time: kept as they are written, nothing to do on a sequential machine."""
