@@ -15,7 +15,7 @@ from typing import Any
 from ptoasm.diagnostics import Diagnostic, Note
 from ptoasm.dialect import instruction
 from ptoasm.dialect.base import Instruction
-from ptoasm.host_types import Written, signature
+from ptoasm.host_types import Signature, Written, signature
 from ptoasm.ir import DPS, HOST, SSA, SYNC, Block, Function, Literal, Module, Operation, Shape, Value
 from ptoasm.lexer import TextFault, Token
 from ptoasm.numbers import integer
@@ -444,8 +444,9 @@ class Builder:
         given = len(statement.input_types or ())
         first = [] if template.statement.kind in ("branch", "section") else types[:given]
         template.statement.dicts += statement.dicts
+        template.statement.opens = False
         op.shape = self._make_shape(template, first, types[given:])
-        for value, type_ in zip(op.outputs, op.shape.output_types, strict=True):
+        for value, type_ in zip(op.outputs, op.shape.output_types, strict=False):
             value.type = type_
         if op.shape.name in ("scf.for", "scf.if"):
             for block in op.regions:
@@ -681,7 +682,8 @@ def _host_shape(
     is_value, first_input = template.inputs[0] if n_in else (True, "")
     literal = "" if is_value else "bool" if first_input in ("true", "false") else "number"
     written = Written(name, n_in, n_out, first, second, statement.names, sizes, literal)
-    found = signature(statement.kind, written)
+    open_ended = statement.generic and statement.opens
+    found = Signature((), [None] * n_in, [None] * n_out) if open_ended else signature(statement.kind, written)
     keywords = {
         "word": statement.word and statement.word.value,
         "symbol": statement.symbol and statement.symbol.value[1:].strip('"'),

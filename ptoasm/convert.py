@@ -45,7 +45,8 @@ def convert(
     if to == "cpp":
         from ptoasm.cpp import to_cpp
 
-        return Converted(to_cpp(module, target, place), [], None)
+        buffers = rewritten(module, DPS, target)[0]
+        return Converted(to_cpp(write_addresses(buffers, target) if place else buffers), [], None)
     if to == "generic":
         from ptoasm.generic import print_generic
 

@@ -16,6 +16,7 @@ from ptoasm.printer import (
     COMPACT,
     dictionary_text,
     entry_text,
+    is_broken,
     keyword_groups,
     operands_text,
     results_text,
@@ -240,8 +241,7 @@ Parts = tuple[dict[str, str], dict[str, str]]
 def parts_of(op: Operation) -> Parts:
     """The inherent properties of MLIR's own operations, and all other attributes."""
     shape = op.shape
-    miscounted = shape.type_counts is not None and any(shape.type_counts) and shape.name != "pto.tassign"
-    if shape.duplicates or miscounted or "fault" in shape.keywords:
+    if is_broken(op):
         raise _fault(op, "the statement is not well-formed; it has no generic form")
     attributes = dict(shape.attributes)
     if shape.form != HOST:

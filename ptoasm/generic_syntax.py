@@ -181,7 +181,8 @@ def _insert(statement: Statement, literals: dict[str, tuple[tuple[int, int], tup
     assert name is not None
     definition = instruction(name.value.removeprefix("pto."))
     assert definition is not None
-    given: list[tuple[int, int] | None] = [*(statement.input_types or [None] * len(statement.inputs))]
+    given: list[tuple[int, int] | None] = []
+    given += statement.input_types or [None] * len(statement.inputs)
     values = list(zip(statement.inputs, given, strict=False))
     inputs: Items = []
     types: list[tuple[int, int] | None] = []

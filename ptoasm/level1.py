@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ptoasm.buffers import BIND, ESCAPE, READ, WRITE, Buffer, buffer_root, chain, find_buffers
+from ptoasm.buffers import BIND, WRITE, Buffer, buffer_root, chain, find_buffers
 from ptoasm.dialect.base import Instruction
 from ptoasm.ir import DPS, SSA, SYNC, Block, Function, Literal, Module, Operation, Value
 from ptoasm.level2 import Extent, extents, inferred, needs_scratch, scalar_types, scratch_type
@@ -380,13 +380,8 @@ class ToValues(Rewriter):
         return old.name if last else self.fresh(old.name)
 
     def _is_visible(self, name: str) -> bool:
-        """Whether an argument or input of the function, which a read keeps alive, has this name."""
-        return any(v.name == name for v in self.current.values() if isinstance(v.owner, Block) and v in self.inputs)
-
-    @property
-    def inputs(self) -> list[Value]:
-        """The arguments and inputs that stay."""
-        return [self.values[b.value] for b in self.plan.buffers.values() if b.is_given and b.handle]
+        """Whether an argument or input that stays has this name."""
+        return any(b.value.name == name for b in self.plan.buffers.values() if b.is_given and b.handle)
 
     def _home(self, root: Value) -> Value | Literal | None:
         if root in self.bound:
@@ -435,7 +430,8 @@ def _rebound(buffers: dict[Value, Buffer]) -> set[Operation]:
     found = set()
     for buffer in buffers.values():
         for event, following in zip(buffer.events, buffer.events[1:], strict=False):
-            if event.what == BIND and following.what in (READ, ESCAPE):
+            overwritten = following.what == WRITE and following.op.block is event.op.block
+            if event.what == BIND and not overwritten:
                 found.add(event.op)
     return found
 

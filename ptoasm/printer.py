@@ -345,7 +345,7 @@ def statement_form(op: Operation, text: TypeText) -> str | Callable[[Operation],
     shape = op.shape
     if shape.form == FOREIGN:
         return _foreign
-    if _is_broken(op):
+    if is_broken(op):
         return None
     if shape.form == HOST:
         form = _HOST_FORMS.get(SYNTAX.get(shape.name, ""))
@@ -357,11 +357,21 @@ def statement_form(op: Operation, text: TypeText) -> str | Callable[[Operation],
     return _sync(op, text) if shape.form == SYNC else _ssa(op, text)
 
 
-def _is_broken(op: Operation) -> bool:
+def is_broken(op: Operation) -> bool:
     """Whether the text says what the shape does not hold: only the text itself says it again."""
     shape = op.shape
-    miscounted = shape.type_counts is not None and any(shape.type_counts) and shape.name != "pto.tassign"
-    return bool(shape.duplicates) or miscounted or "fault" in shape.keywords
+    return bool(shape.duplicates) or "fault" in shape.keywords or _is_miscounted(op)
+
+
+def _is_miscounted(op: Operation) -> bool:
+    """Whether there are too many types or too few; a scalar may go without one where it is no matter of rules."""
+    shape = op.shape
+    inputs, outputs = shape.type_counts or (0, 0)
+    if shape.name == "pto.tassign" or inputs == outputs == 0:
+        return False
+    untyped = [t is None for t in shape.input_types]
+    literals = [isinstance(v, Literal) for v in op.inputs]
+    return outputs != 0 or inputs != -sum(untyped) or untyped != literals
 
 
 def _foreign(op: Operation) -> str:

@@ -53,7 +53,8 @@ class _Dump:
             return
         inputs = [str(self.number(v)) if isinstance(v, Value) else self.literal(op, v) for v in op.inputs]
         early = [self.early.get(v) for v in op.results]
-        outputs = [f"{self.number(v)}: {v.type}" for v in op.outputs]
+        unnamed = [Value("", t, op) for t in shape.output_types[len(op.outputs) :]]
+        outputs = [f"{self.number(v)}: {v.type}" for v in (*op.outputs, *unnamed)]
         attributes = sorted((k, "".join(v.split())) for k, v in shape.attributes.items())
         keywords = [] if shape.form == FOREIGN else sorted(shape.keywords.items())
         types = [] if shape.form == HOST or name == "pto.tassign" else list(shape.input_types)
