@@ -13,7 +13,7 @@ import numpy as np
 
 from ptoasm.interpreter.data import plain
 from ptoasm.interpreter.dtypes import dtype_of
-from ptoasm.interpreter.kernels import Array
+from ptoasm.interpreter.kernels import Array, quietly
 from ptoasm.interpreter.machine import Handler, Machine
 from ptoasm.interpreter.tiles import TileRef
 from ptoasm.ir import Literal, Operation, Value
@@ -233,6 +233,7 @@ def _checked(machine: Machine, op: Operation, pointer: Pointer, offset: int) -> 
 
 def tload(machine: Machine, op: Operation) -> None:
     """``pto.tload``: dst[i, j] = view[i, j] for the extents of both."""
+    _refuse(machine, op, _NEUTRAL)
     view = _view(machine, op)
     extents = _extents(machine, op, view)
     value = op.outputs[0]
@@ -246,8 +247,12 @@ def tload(machine: Machine, op: Operation) -> None:
 
 
 def tstore(machine: Machine, op: Operation) -> None:
-    """``pto.tstore``: view[i, j] = src[i, j] for the extents of both."""
-    (ref,) = machine.operands(op)
+    """``pto.tstore``: view[i, j] = src[i, j], or with ``atomic_add`` += src[i, j], for the extents of both."""
+    adds = "atomic_add" in op.shape.attributes.get("atomicType", "")
+    _refuse(machine, op, _NEUTRAL | {"atomicType": "add"} if adds else _NEUTRAL)
+    ref, *others = machine.operands(op)
+    if others:
+        raise machine.fault("RUN-05", "a store that scales cannot be run", op, machine.places.nth(op, 1))
     view = _view(machine, op, op.outputs[0])
     extents = _extents(machine, op, view)
     if machine.supply is not None:
@@ -255,9 +260,28 @@ def tstore(machine: Machine, op: Operation) -> None:
     rows, cols = _common(ref, *extents)
     data = machine.read(op, "src", ref, rows, cols)
     there = _matrix(machine, op, view, ref, rows, cols)
-    there[...] = data
+    there[...] = _sum(there, data)[0] if adds else data
     view.buffer.stored = True
     machine.moved(op, {"src": ref}, {"view": view}, data, there)
+
+
+_NEUTRAL = {
+    "pad_mode": "null",
+    "init_out_buffer": "false",
+    "atomicType": "none",
+    "reluPreMode": "no_relu",
+}
+"""Attributes that change what is moved, and a part of the values with which they do not."""
+
+
+_sum = quietly(lambda a, b: (a + b,))
+
+
+def _refuse(machine: Machine, op: Operation, neutral: dict[str, str]) -> None:
+    """Refuses attributes that would change the numbers."""
+    for name, value in op.shape.attributes.items():
+        if name in neutral and neutral[name] not in value.lower():
+            raise machine.fault("RUN-12", f"{name} is {value}; that cannot be run", op)
 
 
 def _extents(machine: Machine, op: Operation, view: View) -> tuple[int, int]:
@@ -349,6 +373,4 @@ HANDLERS: dict[str, Handler] = {
     "pto.get_tensor_view_stride": _property("strides"),
     "pto.load_scalar": load_scalar,
     "pto.store_scalar": store_scalar,
-    "pto.tload": tload,
-    "pto.tstore": tstore,
 }

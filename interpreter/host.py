@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ptoasm.dialect.host import NO_EFFECT
 from ptoasm.interpreter import control, global_memory
 from ptoasm.interpreter.machine import Handler, Machine
+from ptoasm.interpreter.steps import CannotRun, check_counts
 from ptoasm.interpreter.tiles import TileRef
 from ptoasm.ir import Operation, Value
 from ptoasm.types import TileType
@@ -125,6 +128,19 @@ def nothing(machine: Machine, op: Operation) -> None:
     """What orders operations that a real machine executes at the same time."""
 
 
+def _as_declared(handler: Handler) -> Handler:
+    """The handler of an instruction, for operations that have the operands that it is declared with."""
+
+    def execute(machine: Machine, op: Operation) -> list[Any] | None:
+        try:
+            check_counts(op)
+        except CannotRun as error:
+            raise machine.fault(error.code, str(error), op) from None
+        return handler(machine, op)
+
+    return execute
+
+
 HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(NO_EFFECT, nothing),
     **control.HANDLERS,
@@ -134,7 +150,9 @@ HANDLERS: dict[str, Handler] = {
     "pto.subview": window,
     "pto.subset": window,
     "pto.set_validshape": set_validshape,
-    "pto.treshape": treshape,
-    "pto.tprint": tprint,
+    "pto.treshape": _as_declared(treshape),
+    "pto.tprint": _as_declared(tprint),
+    "pto.tload": _as_declared(global_memory.tload),
+    "pto.tstore": _as_declared(global_memory.tstore),
 }
 """An operation's full name to what executes it."""

@@ -14,6 +14,7 @@ from ptoasm.interpreter.kernels import Array, Call, Kernel, Spec, lookup
 from ptoasm.interpreter.memory import FILL, SPOILED, Memory
 from ptoasm.interpreter.tiles import Place, TileRef, Views
 from ptoasm.ir import Operation, Value
+from ptoasm.structure import miscount
 from ptoasm.targets import Target
 from ptoasm.types import ElementType
 from ptoasm.verifier import (
@@ -172,6 +173,7 @@ def resolve(op: Operation, target: Target, refs: Mapping[str, TileRef], ub: Memo
     """The step; None where it would read and write nothing. CannotRun or ValueError where it cannot be executed."""
     definition = op.shape.definition
     assert definition is not None
+    check_counts(op)
     instance = _instance(op, definition, target, refs)
     step = Step(op, instance, {name: ref.place() for name, ref in refs.items()})
     if definition.checked:
@@ -184,6 +186,15 @@ def resolve(op: Operation, target: Target, refs: Mapping[str, TileRef], ub: Memo
     step.outputs = [place.views() for _, place in step.writes]
     step.scratch = _find_scratch(step, definition, refs, ub)
     return step
+
+
+def check_counts(op: Operation) -> None:
+    """CannotRun where an instruction without rules has a form that nothing here knows."""
+    definition = op.shape.definition
+    if definition is not None and not definition.checked:
+        wrong = miscount(op.shape, definition)
+        if wrong:
+            raise CannotRun("RUN-05", f"this form cannot be run: {wrong}")
 
 
 def _instance(op: Operation, definition: Instruction, target: Target, refs: Mapping[str, TileRef]) -> Instance:

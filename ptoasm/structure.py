@@ -51,7 +51,10 @@ def function_faults(function: Function) -> Iterator[Fault]:
 
 
 def miscount(shape: Shape, definition: Instruction) -> str:
-    """What is wrong with the numbers of operands, results and types of an instruction without rules, if anything."""
+    """What is wrong with the numbers of operands, results and types of an instruction without rules, if anything.
+
+    A run asks it: other forms of such an instruction may well exist, and are no fault of the text.
+    """
     names = [("operand", shape.input_types, definition.inputs), ("result", shape.output_types, definition.outputs)]
     for noun, given, declared in names:
         least, most = sum(not one.optional for one in declared), len(declared)

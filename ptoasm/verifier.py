@@ -29,7 +29,7 @@ from ptoasm.placement import place
 from ptoasm.places import Places
 from ptoasm.regions import Region
 from ptoasm.source import Span
-from ptoasm.structure import Fault, faults, function_faults, miscount
+from ptoasm.structure import Fault, faults, function_faults
 from ptoasm.targets import DEFAULT, TARGETS, Target, target
 from ptoasm.types import INDEX, ElementType, TileType, Type
 
@@ -54,7 +54,7 @@ class Verdict:
         self.open: list[Rule] = []
         self.individual: list[Rule] = []
         self.instance: Instance | None = None
-        self.typed: list[tuple[str, str, str]] = []
+        self.typed: list[tuple[str, str]] = []
         self.askable = False
         self.fine: dict[tuple[str, ...] | None, list[Rule]] = {}
         self.bad_types = False
@@ -100,9 +100,7 @@ def _judge(shape: Shape, on: Target) -> Verdict:
     verdict.bad_types = bool(faults) or any(isinstance(t, TileType) and t.extra for t in types)
     definition = shape.definition
     if definition is not None:
-        miscounted = "" if definition.checked else miscount(shape, definition)
-        verdict.typed = [("TYPE-05", "", miscounted)] if miscounted else []
-        verdict.typed += [("TYPE-03", *found) for found in _wrong_operands(shape, definition)]
+        verdict.typed = list(_wrong_operands(shape, definition))
         shaped = _judge_form(shape, definition, verdict) if definition.checked else True
         askable = shaped and not verdict.typed and not {"TILE-01", "TILE-02"}.intersection(faults)
         if askable and definition.checked:
@@ -344,8 +342,8 @@ class Verifier:
     def _operation(self, op: Operation, verdict: Verdict, seen: set[Value]) -> None:
         if verdict.bad_types:
             self._tile_types(op, seen)
-        for code, operand, message in verdict.typed:
-            self._report_on(op, code, "error", message, self.places.operand(op, operand), ())
+        for operand, message in verdict.typed:
+            self._report_on(op, "TYPE-03", "error", message, self.places.operand(op, operand), ())
         for rule, subject in verdict.broken:
             self._broken(op, rule, subject)
         if verdict.individual:

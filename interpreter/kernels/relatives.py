@@ -178,7 +178,10 @@ def _best(x: Array, better: str, axis: int) -> Array:
 
 
 def _conversion(call: Call) -> Kernel:
-    """tcvt: ``rmode`` is the rounding mode."""
+    """tcvt: ``rmode`` is the rounding mode, ``satmode`` what becomes of integers that do not fit."""
+    saturation = str(call.attributes.get("satmode", "OFF"))
+    if not re.search(r"\bOFF\b", saturation):
+        raise ValueError(f"satmode is {saturation}; what does not fit can only wrap, as with OFF")
     source, target = call.inputs[0], call.outputs[0]
     taken = _whole(source, target.rows, target.cols)
     convert = converter(source.dtype, target.dtype, _mode(str(call.attributes.get("rmode", "RINT"))))

@@ -36,7 +36,8 @@ INSTRUCTIONS = (
     *_made("tadds tsubs tmuls tmaxs tmins", _SRC, _SCALAR),
     *_made("tdivs", _EITHER0, _EITHER1),
     *_made("tadd tsub tmul tdiv tmax tmin", _SRC0, _SRC1),
-    *_made("tneg tabs texp tlog tsqrt trsqrt trecip tmov tcvt", _SRC),
+    *_made("tneg tabs texp tlog tsqrt trsqrt trecip tmov", _SRC),
+    *_made("tcvt", _SRC, _TMP),
     *_made("tcolexpand trowexpand", _SRC),
     *_made(" ".join(f"tcolexpand{name}" for name in _BINARY), _SRC0, _SRC1),
     *_made(" ".join(f"trowexpand{name}" for name in _BINARY), _SRC0, _SRC1, _TMP),
@@ -44,7 +45,7 @@ INSTRUCTIONS = (
     *_made("tcolmax tcolmin tcolprod", _SRC, written=_first_row),
     tcolargmin.INSTRUCTIONS[0].renamed("tcolargmax"),
     Instruction("tload", (_VIEW,), (_DST,)),
-    Instruction("tstore", (_SRC,), (_VIEW,)),
+    Instruction("tstore", (_SRC, Operand("preQuantScalar", scalar=True, optional=True)), (_VIEW,)),
     Instruction("treshape", (_SRC,), (_DST,)),
     Instruction("tprint", (Operand("src", other=True),), ()),
 )
