@@ -102,9 +102,10 @@ def _read(file: File) -> Any:
 
 
 def _from_archive(opened: BinaryIO, file: File) -> Array:
-    with np.load(opened, allow_pickle=False) as archive:
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise ValueError("it is no archive of arrays")
+    archive = np.load(opened, allow_pickle=False)
+    if not isinstance(archive, np.lib.npyio.NpzFile):
+        raise ValueError("it is no archive of arrays")
+    with archive:
         names = list(archive.files)
         key = file.key or (names[0] if len(names) == 1 else "")
         if key not in names:

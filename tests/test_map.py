@@ -35,10 +35,11 @@ def mapped(text: str, ub_size: int = UB) -> UbMap:
 
 def places(ubmap: UbMap) -> list[tuple[str, int | None, bool, int | None, int | None]]:
     """Name, address, whether the program says it, and the lines of the first and the last use."""
-    return [
-        (r.name, r.address, r.given, *(None if k is None else ubmap.line(k) for k in (r.first, r.last)))
-        for r in ubmap.residents
-    ]
+
+    def line(operation: int | None) -> int | None:
+        return None if operation is None else ubmap.line(operation)
+
+    return [(r.name, r.address, r.given, line(r.first), line(r.last)) for r in ubmap.residents]
 
 
 def test_addresses_and_uses() -> None:

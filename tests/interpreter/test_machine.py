@@ -46,6 +46,9 @@ class Builder:
         self.arch = arch
         self.tiles: list[Tile] = []
 
+    def coin(self) -> bool:
+        return self.draw(st.booleans())
+
     def tile(self, kind: str, rows: int, cols: int, valid: tuple[int, int], col_major: bool = False) -> Tile:
         size = rows * cols * reference.BYTES[kind]
         address = 32 * self.draw(st.integers(0, (UB - size) // 32))
@@ -56,12 +59,12 @@ class Builder:
     def source(self, kinds: list[str], can_be_col_major: bool) -> Tile:
         fitting = [t for t in self.tiles if t.kind in kinds and t.valid_rows and t.valid_cols <= 64]
         old = [t for t in fitting if can_be_col_major or not t.col_major]
-        if old and self.draw(st.booleans()):
+        if old and self.coin():
             return self.draw(st.sampled_from(old))
         kind = self.draw(st.sampled_from(kinds))
         size = reference.BYTES[kind]
         rows, cols = self.draw(st.integers(1, 9)), self.draw(st.integers(1, 40 // size))
-        col_major = can_be_col_major and self.draw(st.booleans())
+        col_major = can_be_col_major and self.coin()
         valid = self.draw(st.integers(1, rows)), self.draw(st.integers(1, cols))
         if col_major:
             return self.tile(kind, _multiple(size, rows), cols, valid, True)
@@ -72,22 +75,22 @@ class Builder:
         old = [
             t for t in self.tiles if t.kind == kind and (t.valid_rows, t.valid_cols) == (1, cols) and not t.col_major
         ]
-        if old and self.draw(st.booleans()):
+        if old and self.coin():
             return self.draw(st.sampled_from(old))
         return self.tile(kind, self.draw(st.integers(1, 3)), _multiple(reference.BYTES[kind], cols), (1, cols))
 
     def tcolsum(self) -> Instruction:
         src = self.source(SUM[self.arch], can_be_col_major=False)
-        binary = self.draw(st.booleans())
+        binary = self.coin()
         tmp = None
-        if binary or self.draw(st.booleans()):
+        if binary or self.coin():
             rows = (src.valid_rows + 1) // 2 + self.draw(st.integers(0, 2))
             cols = _multiple(reference.BYTES[src.kind], src.valid_cols + self.draw(st.integers(0, 9)))
             tmp = self.tile(src.kind, rows, cols, (rows, cols))
         return Instruction("tcolsum", src, tmp, (self.row(src.kind, src.valid_cols),), binary)
 
     def tcolargmin(self) -> Instruction:
-        values = self.draw(st.booleans())
+        values = self.coin()
         kinds = [k for k in ARGMIN[self.arch] if not values or reference.BYTES[k] > 1]
         src = self.source(kinds, can_be_col_major=True)
         size = reference.BYTES[src.kind]
@@ -103,10 +106,10 @@ class Builder:
         cols = self.draw(st.integers(1, 40))
         dst = self.tile(kind, 1, _multiple(size, cols), (self.draw(st.integers(0, 1)), cols))
         tmp = None
-        if self.draw(st.booleans()):
+        if self.coin():
             words = self.draw(st.sampled_from([_TMP_BYTES[size], _TMP_BYTES[size] + 32])) // 4
             tmp = self.tile("f32", 1, words, (1, words))
-        return Instruction("tci", None, tmp, (dst,), self.draw(st.booleans()), self.draw(st.integers(0, 120)))
+        return Instruction("tci", None, tmp, (dst,), self.coin(), self.draw(st.integers(0, 120)))
 
 
 @st.composite
