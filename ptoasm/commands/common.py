@@ -53,8 +53,24 @@ def severity_options(function: F) -> F:
 
 
 def ignored_codes(ignore: Iterable[str]) -> frozenset[str]:
-    """The codes that ``--ignore`` names."""
-    return frozenset(code.strip().upper() for text in ignore for code in text.split(",") if code.strip())
+    """The codes that ``--ignore`` names; a code that is none, or an error's, is a fault of the command line."""
+    codes = frozenset(code.strip().upper() for text in ignore for code in text.split(",") if code.strip())
+    for code in sorted(codes):
+        _check_ignored(code)
+    return codes
+
+
+def _check_ignored(code: str) -> None:
+    from ptoasm.catalog import entries, find
+    from ptoasm.suggest import did_you_mean
+
+    entry = find(code)
+    if entry is None:
+        near = did_you_mean(code, [known.id for known in entries()])
+        hint = f" Did you mean '{near}'?" if near else ""
+        raise click.UsageError(f"--ignore: there is no code '{code}'.{hint}")
+    if entry.severity == "error":
+        raise click.UsageError(f"--ignore: {code} is an error; only warnings and remarks can be ignored.")
 
 
 def without_ignored(diagnostics: Iterable[Diagnostic], codes: frozenset[str]) -> list[Diagnostic]:
@@ -63,15 +79,20 @@ def without_ignored(diagnostics: Iterable[Diagnostic], codes: frozenset[str]) ->
 
 
 def _ignored_in_file(diagnostic: Diagnostic) -> bool:
-    """Whether ``// ptoasm-ignore: CODE`` stands on the diagnostic's line or the line above."""
-    if diagnostic.span is None or "ptoasm-ignore:" not in diagnostic.source.text:
+    """Whether ``// ptoasm-ignore: CODE`` stands in the statement, up to the place, or on the line above it."""
+    source = diagnostic.source
+    if diagnostic.span is None or "ptoasm-ignore:" not in source.text:
         return False
-    line, _ = diagnostic.source.position(diagnostic.span.start)
-    for text in (diagnostic.source.line(line), diagnostic.source.line(line - 1)):
-        _, mark, codes = text.partition("ptoasm-ignore:")
-        if mark and diagnostic.code in codes.replace(",", " ").split():
-            return True
-    return False
+    from ptoasm.lexer import BEGINNING
+
+    line, _ = source.position(diagnostic.span.start)
+    lines = [source.line(line)]
+    while not BEGINNING.match(lines[-1].lstrip()) and line > source.first_line:
+        line -= 1
+        lines.append(source.line(line))
+    lines.append(source.line(line - 1))
+    marks = (text.partition("ptoasm-ignore:")[2] for text in lines)
+    return any(diagnostic.code in codes.replace(",", " ").split() for codes in marks)
 
 
 def show(diagnostics: Iterable[Diagnostic]) -> None:

@@ -415,9 +415,10 @@ def extent_nonzero(id: str, name: str, extent: str, page: str, **options: Any) -
 
 def same_cols(id: str, name: str, other: str, page: str, **options: Any) -> Rule:
     """``other`` has as many valid columns as ``name``; the fault is shown at ``other``."""
+    suffix = options.pop("suffix", "")
     return Rule(
         id,
-        f"{name} valid cols == {other} valid cols",
+        f"{name} valid cols == {other} valid cols{suffix}",
         page,
         lambda i: equal(i[name].valid_cols, i[other].valid_cols),
         lambda i: (

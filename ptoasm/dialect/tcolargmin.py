@@ -209,7 +209,7 @@ RULES = (
     same_cols("CAM-19", "src", "dstVal", _VALUE_RUNTIME, mode=VALUE_INDEX, after="CAM-18"),
     Rule(
         "CAM-20",
-        "dstVal valid rows == dstIdx valid rows",
+        "dstVal valid rows == dstIdx valid rows (holds whenever CAM-08 and CAM-17 hold: never printed)",
         _VALUE_RUNTIME,
         lambda i: equal(i["dstVal"].valid_rows, i["dstIdx"].valid_rows),
         lambda i: (
@@ -222,7 +222,15 @@ RULES = (
         parameter="valid_rows",
         operands=("dstVal", "dstIdx"),
     ),
-    same_cols("CAM-21", "dstIdx", "dstVal", _VALUE_RUNTIME, mode=VALUE_INDEX, after="CAM-09 CAM-18 CAM-19"),
+    same_cols(
+        "CAM-21",
+        "dstIdx",
+        "dstVal",
+        _VALUE_RUNTIME,
+        mode=VALUE_INDEX,
+        after="CAM-09 CAM-18 CAM-19",
+        suffix=" (holds whenever CAM-09 and CAM-19 hold: never printed)",
+    ),
     element_in(
         "CAM-22",
         "src",
