@@ -7,7 +7,7 @@ is asked of each operation. The answers of one operation come in the order of th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ptoasm.collector import paused
 from ptoasm.diagnostics import Diagnostic, Note, in_source_order
@@ -22,16 +22,17 @@ from ptoasm.dialect.common import (
     Address,
     Form,
 )
-from ptoasm.findings import all_broken, unknown_parameter, wrong_address, wrong_tile
 from ptoasm.ir import HOST, Function, Literal, Module, Operation, Shape, Value
 from ptoasm.numbers import integer, literal_number
 from ptoasm.placement import place
-from ptoasm.places import Places
 from ptoasm.regions import Region
 from ptoasm.source import Span
 from ptoasm.structure import Fault, faults, function_faults
 from ptoasm.targets import DEFAULT, TARGETS, Target, target
 from ptoasm.types import INDEX, ElementType, TileType, Type
+
+if TYPE_CHECKING:
+    from ptoasm.places import Places
 
 _REMEMBERED = 1 << 14
 """How many answers are kept; the tables are only there to save time."""
@@ -276,9 +277,18 @@ class Verifier:
         self.ub_size = on.ub_size if ub_size is None else ub_size
         self.diagnostics: list[Diagnostic] = []
         self.open: list[tuple[Rule, Operation]] = []
-        self.places = Places(module)
+        self._places: Places | None = None
         self.function: Function | None = None
         self._unknown: set[str] = set()
+
+    @property
+    def places(self) -> Places:
+        """Where things stand in the text; made when the first diagnostic needs it."""
+        if self._places is None:
+            from ptoasm.places import Places
+
+            self._places = Places(self.module)
+        return self._places
 
     def run(self, arch: str | None) -> None:
         """Asks everything."""
@@ -444,6 +454,8 @@ class Verifier:
                     self._tile_type(type_, value, self.places.type_of(op, base + k) or op.span, op)
 
     def _tile_type(self, type_: TileType, value: Value, span: Span, op: Operation | None) -> None:
+        from ptoasm.findings import unknown_parameter, wrong_tile
+
         assert self.function is not None
         for rule in tile_faults(type_):
             self._add(wrong_tile(self.places, rule, type_, value, span, op, self.function))
@@ -453,6 +465,8 @@ class Verifier:
                 self._add(unknown_parameter(self.places, key, span, self.function))
 
     def _broken(self, op: Operation, rule: Rule, subject: Any) -> None:
+        from ptoasm.findings import all_broken
+
         self.diagnostics += all_broken(self.places, op, rule, subject)
 
     def _report_on(
@@ -486,6 +500,8 @@ class Verifier:
             answer = rule.holds(subject)
             if answer is False:
                 broken_ids.add(rule.id)
+                from ptoasm.findings import wrong_address
+
                 self._add(wrong_address(self.places, op, rule, subject))
             elif answer is None:
                 self.open.append((rule, op))
