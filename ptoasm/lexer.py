@@ -1,8 +1,8 @@
 """Text to tokens, for Lark's ``lexer=`` option.
 
 The patterns of the terminals stand in the grammar; this file knows what the patterns cannot say: which bracket closes a
-type, what kind of operation a name is, and where a statement ends. Comments are blanked out before (same length, so that
-offsets stay true).
+type, what kind of operation a name is, and where a statement ends. Comments are blanked out before (same length, so
+that offsets stay true).
 """
 
 from __future__ import annotations

@@ -434,7 +434,7 @@ def _parser() -> Lark:
             lexer=StatementLexer,
             start=["chunk", "tile_type", "dictionary"],
             maybe_placeholders=True,
-            transformer=Actions(),  # type: ignore[arg-type]
+            transformer=Actions(),
             cache=_cache_file(),
         )
     return _lark

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ptoasm.dialect.base import Instruction, count
 from ptoasm.ir import Block, Function, Literal, Operation, Shape, Value
+from ptoasm.numbers import integer, literal_number
 from ptoasm.suggest import did_you_mean
 from ptoasm.types import ElementType, TileType, Type, ViewType
 
@@ -39,6 +40,10 @@ def faults(op: Operation) -> Iterator[Fault]:
     if miswritten:
         yield Fault(op, miswritten)
         return
+    if op.shape.name != "arith.constant":
+        for at, value in enumerate(op.inputs):
+            if value.__class__ is Literal:
+                yield from _literal(op, at, value.text)
     check = _CHECKS.get(op.shape.name)
     if check is not None:
         yield from check(op)
@@ -48,6 +53,17 @@ def function_faults(function: Function) -> Iterator[Fault]:
     """What is wrong with how a function's body ends."""
     if function.body is not None and not function.flat:
         yield from _body(function.body, RETURNS, function.result_types, f"'@{function.name}'", None)
+
+
+def _literal(op: Operation, at: int, text: str) -> Iterator[Fault]:
+    """A number or ``true`` in operand position has a scalar type that it fits; an address may have none."""
+    type_ = op.shape.input_types[at] if at < len(op.shape.input_types) else None
+    if type_ is None:
+        fits = integer(text) is not None
+    else:
+        fits = isinstance(type_, ElementType) and literal_number(text, type_) is not None
+    if not fits:
+        yield Fault(op, f"{text} is no value of type {type_}" if type_ else f"{text} is no integer", at, "TYPE-02")
 
 
 def miscount(shape: Shape, definition: Instruction) -> str:

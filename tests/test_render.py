@@ -194,12 +194,9 @@ def test_bytes_that_were_not_utf8_are_shown_as_escapes() -> None:
 
 
 def test_messages_and_names_are_escaped_too() -> None:
-    d = Diagnostic(
-        "error", "X\x1b", "a\nb\tc", Source("x", "a\x1b.pto"), Span(0, 1), (Note("\r"),), "o\x07", "k\n"
-    )
+    d = Diagnostic("error", "X\x1b", "a\nb\tc", Source("x", "a\x1b.pto"), Span(0, 1), (Note("\r"),), "o\x07", "k\n")
     assert render_text([d]) == (
-        "a\\x1b.pto: in function 'k\\n':\n"
-        "a\\x1b.pto:1:1: error: 'o\\x07' op a\\nb\\tc [X\\x1b]\nx\n^\nnote: \\r"
+        "a\\x1b.pto: in function 'k\\n':\na\\x1b.pto:1:1: error: 'o\\x07' op a\\nb\\tc [X\\x1b]\nx\n^\nnote: \\r"
     )
 
 
@@ -397,7 +394,5 @@ def test_rendering_imports_little() -> None:
         " {'json', 'dataclasses', 'inspect', 'urllib', 'numpy', 'lark', 'unicodedata', 'difflib'}))"
     )
     command = [sys.executable, "-c", program]
-    shown = subprocess.run(
-        command, capture_output=True, text=True, check=True, cwd=Path(__file__).parent.parent
-    )
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parent.parent)
     assert shown.stdout.strip() == ""

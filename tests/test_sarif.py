@@ -153,9 +153,7 @@ def test_codes_outside_the_rules_get_an_entry() -> None:
 # Results
 
 
-@pytest.mark.parametrize(
-    ("severity", "level"), [("error", "error"), ("warning", "warning"), ("remark", "note")]
-)
+@pytest.mark.parametrize(("severity", "level"), [("error", "error"), ("warning", "warning"), ("remark", "note")])
 def test_levels(severity: Severity, level: str) -> None:
     assert result_of(ROWS._replace(severity=severity))["level"] == level
 
