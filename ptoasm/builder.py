@@ -19,7 +19,6 @@ from ptoasm.host_types import Signature, Written, signature
 from ptoasm.ir import DPS, HOST, SSA, SYNC, Block, Function, Literal, Module, Operation, Shape, Value
 from ptoasm.lexer import TextFault, Token
 from ptoasm.numbers import integer
-from ptoasm.rewrite import binding_shape
 from ptoasm.source import Span
 from ptoasm.statements import Statement, parse_dictionary
 from ptoasm.suggest import did_you_mean
@@ -457,6 +456,8 @@ class Builder:
 
     def bind_result(self, name: str, address: str, span: Span) -> None:
         """Adds the ``tassign`` that generic form has as an attribute of the definition."""
+        from ptoasm.rewrite import binding_shape
+
         op = Operation(binding_shape(), [], [], self.block, span.start, span.start)
         value = self.names.get(name) or self._undefined(name, None, op, 0)
         op.inputs += [value, Literal(address)]

@@ -401,7 +401,7 @@ def _unexpected(code: str, at: int) -> tuple[str, int]:
         string = _STRING.match(code, at)
         if string is None:
             return "this string is never closed", at + 1
-        return "a statement in MLIR's generic form cannot be read", string.end()
+        return "this string has no place here", string.end()
     number = _NUMBER.match(code, at)
     if number is not None:
         return f"'{number.group()}' is no number", number.end()
