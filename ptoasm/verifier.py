@@ -102,7 +102,7 @@ def _judge(shape: Shape, on: Target) -> Verdict:
     definition = shape.definition
     if definition is not None:
         verdict.typed = list(_wrong_operands(shape, definition))
-        shaped = _judge_form(shape, definition, verdict) if definition.checked else True
+        shaped = _judge_form(shape, definition, on, verdict) if definition.checked else True
         askable = shaped and not verdict.typed and not {"TILE-01", "TILE-02"}.intersection(faults)
         if askable and definition.checked:
             verdict.askable = True
@@ -114,7 +114,7 @@ def _judge(shape: Shape, on: Target) -> Verdict:
     return verdict
 
 
-def _judge_form(shape: Shape, definition: Instruction, verdict: Verdict) -> bool:
+def _judge_form(shape: Shape, definition: Instruction, on: Target, verdict: Verdict) -> bool:
     """Asks the FORM rules, once for all shapes that they cannot tell apart; whether the other rules can be asked."""
     kinds = tuple([getattr(t, "kind", None) for t in (*shape.input_types, *shape.output_types)])
     key = (
@@ -126,13 +126,15 @@ def _judge_form(shape: Shape, definition: Instruction, verdict: Verdict) -> bool
         tuple(shape.attributes.items()),
         shape.duplicates,
         shape.keywords.get("results"),
+        on.name,
     )
     rules = _form_faults.get(key)
     form = Form(shape, definition, len(shape.input_types), len(shape.output_types))
     if rules is None:
         rules = []
         for rule in FORM_RULES:
-            if shape.form in rule.forms and not {r.id for r in rules}.intersection(rule.after) and not rule.holds(form):
+            asked = on.name in rule.arches and shape.form in rule.forms
+            if asked and not {r.id for r in rules}.intersection(rule.after) and not rule.holds(form):
                 rules.append(rule)
         if len(_form_faults) > _REMEMBERED:
             _form_faults.clear()
