@@ -12,7 +12,6 @@ import math
 import operator
 import struct
 from collections.abc import Callable
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -95,7 +94,7 @@ _ROUNDING: dict[ElementType, Callable[[float], float]] = {
 
 def _exactly(value: int, element: ElementType) -> float:
     """An integer rounded once to a float type."""
-    return float(value) if element is F64 else round_to(element, Fraction(value))
+    return float(value) if element is F64 else round_to(element, value)
 
 
 # --- Integers

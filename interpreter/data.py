@@ -13,7 +13,6 @@ import numpy as np
 
 from ptoasm.interpreter.dtypes import dtype_of
 from ptoasm.interpreter.kernels import Array
-from ptoasm.interpreter.rounding import nearest
 from ptoasm.types import ElementType, TileType
 
 
@@ -69,7 +68,10 @@ def flat_data(data: Any, element: ElementType, name: str, seed: int = 0, count: 
     """``data`` as the array behind a pointer, of any shape; ``count`` is the length of a fill that names none."""
     dtype = element_dtype(element)
     if isinstance(data, Fill):
-        return fill(data, dtype, count or 0, name, seed)
+        length = count or 0 if data.count is None else data.count
+        if not 0 <= length <= _MOST:
+            raise DataFault(f"%{name} would have {length} elements; there can be up to {_MOST}")
+        return fill(data, dtype, length, name, seed)
     if isinstance(data, np.ndarray) and data.ndim > 0:
         return _same_dtype(data, dtype, name)
     if isinstance(data, list | tuple):
@@ -80,6 +82,10 @@ def flat_data(data: Any, element: ElementType, name: str, seed: int = 0, count: 
 def typed(array: Array, dtype: np.dtype[Any]) -> Array:
     """The array itself; where it came from a ``.npy``, which has no bfloat16, with that type."""
     return array.view(dtype) if array.dtype == _UNTYPED and dtype.name == "bfloat16" else array
+
+
+_MOST = 1 << 31
+"""Elements of a flat array that is filled."""
 
 
 def _same_dtype(array: Array, dtype: np.dtype[Any], name: str) -> Array:
@@ -145,6 +151,8 @@ def scalar_of(data: Any, dtype: np.dtype[Any], name: str) -> Any:
         data = data.reshape(())[()]
     if isinstance(data, np.generic) and data.dtype != dtype:
         raise DataFault(f"the value for %{name} has dtype {data.dtype}; it must have {dtype}")
+    from ptoasm.interpreter.rounding import nearest  # here, because exact arithmetic takes long to load
+
     try:
         return nearest(data, dtype)
     except (TypeError, ValueError, OverflowError) as error:

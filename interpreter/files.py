@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import zipfile
 from collections.abc import Callable
 from typing import Any, BinaryIO, NamedTuple
 
@@ -92,12 +91,14 @@ def read_bytes(path: str) -> Array:
 def _read(file: File) -> Any:
     if file.path.endswith(".bin"):
         return Raw(file.path, read_bytes(file.path).tobytes())
+    from zipfile import BadZipFile
+
     try:
         with open(file.path, "rb") as opened:
             if file.path.endswith(".npz"):
                 return _from_archive(opened, file)
             return np.lib.format.read_array(opened, allow_pickle=False)
-    except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, EOFError, MemoryError, BadZipFile) as error:
         raise _unreadable(file.path, error) from None
 
 
@@ -234,7 +235,9 @@ def _write(file: BinaryIO, data: bytes) -> None:
 
 
 def _write_archive(file: BinaryIO, arrays: dict[str, Any]) -> None:
-    with zipfile.ZipFile(file, "w") as archive:
+    from zipfile import ZipFile, ZipInfo
+
+    with ZipFile(file, "w") as archive:
         for name, array in arrays.items():
-            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as part:
+            with archive.open(ZipInfo(f"{name}.npy"), "w", force_zip64=True) as part:
                 np.lib.format.write_array(part, np.asarray(array), allow_pickle=False)

@@ -307,12 +307,15 @@ class Session:
             bare = np.ones(writers.shape, bool)  # what is there belongs to tiles that are dead by now
         else:
             bare = writers == 0
-            numbers = set(np.unique(writers)) - {0}
-            if not bare.any() or not numbers <= self.loads.keys() or (numbers and not self.fill_missing):
+            if not bare.all() and not (self.fill_missing and bare.any() and self._only_inputs(writers[~bare])):
                 return
         type_ = ref.type.with_(valid_rows=ref.rows, valid_cols=ref.cols)
         place.put_where(self._tile_array(ref.value, type_, self._missing(ref.value)), bare)
         self.loads[machine.mark(ref.value, place, place)] = ref.value
+
+    def _only_inputs(self, writers: Array) -> bool:
+        """Whether all of these writes put data of inputs into the UB."""
+        return set(writers.tolist()) <= self.loads.keys()
 
     # --- Outputs
 

@@ -330,6 +330,8 @@ def _about(module: Module, code: str, message: str, *notes: str) -> Diagnostic:
 
 def _comparisons(module: Module, result: Result, expected: Mapping[str, Any], options: Options) -> list[Diagnostic]:
     """A diagnostic for each output that is not as expected."""
+    if not expected:
+        return []
     from ptoasm.interpreter.expect import differences
 
     rtol, atol = options.tolerance or (0.0, 0.0)
