@@ -13,9 +13,10 @@ from ptoasm.ir import DPS, SSA, SYNC, Function, Literal, Module, Operation, Valu
 from ptoasm.level1 import NeedsAddressesError, ToValues
 from ptoasm.level2 import ToBuffers
 from ptoasm.placement import Placement, place
-from ptoasm.printer import COMPACT, print_module
-from ptoasm.rewrite import Rewriter, binding_shape
+from ptoasm.printer import COMPACT, is_broken, print_module
+from ptoasm.rewrite import Rewriter, all_values, allocate_at, binding_shape, constant_shape, is_instruction
 from ptoasm.targets import A5, Target
+from ptoasm.types import I64
 from ptoasm.verifier import choose_target, verify
 
 FORMS = (SYNC, SSA, DPS, "generic", "cpp")
@@ -63,6 +64,26 @@ def _refuse_faults(module: Module) -> None:
     faults = [d for d in verify(module) if d.severity == "error" and d.code.startswith(_SHAPE_FAULTS)]
     if has_errors(faults):
         raise PtoError(faults)
+    for function in module.functions:
+        for op in function.walk():
+            if is_instruction(op) and not _is_whole(op):
+                name = function.name or None
+                message = "it has not the operands and results that it is written with; it cannot be converted"
+                raise PtoError(
+                    [Diagnostic("error", "CONV-01", message, module.source, op.span, (), op.shape.short_name, name)]
+                )
+
+
+def _is_whole(op: Operation) -> bool:
+    """Whether an instruction has its operands and results: of those without rules nothing else asks."""
+    definition, shape = op.shape.definition, op.shape
+    assert definition is not None
+    required = sum(not o.optional for o in definition.inputs), sum(not o.optional for o in definition.outputs)
+    return (
+        required[0] <= len(op.inputs) <= len(definition.inputs)
+        and required[1] <= len(shape.output_types) <= len(definition.outputs)
+        and not is_broken(op)
+    )
 
 
 _SHAPE_FAULTS = ("PARSE-", "NAME-", "TYPE-", "FORM-03", "FORM-04", "FORM-05")
@@ -106,25 +127,46 @@ def _refuse_unplaced(module: Module, function: Function, found: Placement) -> No
 
 
 def write_addresses(module: Module, target: Target) -> Module:
-    """Writes the addresses that the placement chooses into the module itself, as ``tassign`` statements."""
+    """Writes the addresses that the placement chooses into the module itself.
+
+    An ``alloc_tile`` gets an address operand; anything else is bound before its definition, or at the beginning.
+    """
     addresses = _all_addresses(module, target, True)
     for function in module.functions:
         body = function.body
         if body is None or not body.operations:
             continue
         given = [v for v in function.arguments if v in addresses]
-        for block in {op.block for op in function.walk()}:
-            block.operations = [made for op in block.operations for made in _with_addresses(op, addresses)]
+        writer = _Addresses(addresses, {v.name for v in all_values(function)})
+        for block in dict.fromkeys(op.block for op in function.walk()):
+            block.operations = [made for op in block.operations for made in writer.with_addresses(op)]
         body.operations[:0] = [_binding(v, addresses[v], body.operations[0]) for v in given]
     return module
 
 
-def _with_addresses(op: Operation, addresses: dict[Value, int]) -> list[Operation]:
-    """An operation with the bindings of what it defines: of a buffer behind it, of a result before it."""
-    bindings = [_binding(v, addresses[v], op) for v in op.results if v in addresses]
-    if op.shape.name == "pto.alloc_tile":
-        return [op, *bindings]
-    return [*bindings, op] if op.shape.definition is not None else [op]
+class _Addresses:
+    """Writes addresses into the operations of one function, whose values have these names."""
+
+    def __init__(self, addresses: dict[Value, int], names: set[str]) -> None:
+        self.addresses = addresses
+        self.names = names
+        self.count = 0
+
+    def with_addresses(self, op: Operation) -> list[Operation]:
+        """An operation with what binds its results before it."""
+        placed = [(v, self.addresses[v]) for v in op.results if v in self.addresses]
+        if placed and op.shape.name == "pto.alloc_tile":
+            return [self._allocate(op, placed[0][1]), op]
+        return [*(_binding(v, address, op) for v, address in placed), op]
+
+    def _allocate(self, op: Operation, address: int) -> Operation:
+        constant = Operation(constant_shape(I64), [Literal(str(address))], [], op.block, op.start, op.start)
+        while (name := f"at{self.count}") in self.names:
+            self.count += 1
+        self.count += 1
+        constant.outputs.append(Value(name, I64, constant))
+        allocate_at(op, constant.outputs[0])
+        return constant
 
 
 def _binding(value: Value, address: int, like: Operation) -> Operation:

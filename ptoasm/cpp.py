@@ -52,14 +52,14 @@ _INFIX = {
 }
 _CHOICE = {"minsi": "<", "maxsi": ">"}
 _COMPARISONS = {"eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">="}
-_KEYWORDS = frozenset(
-    """
+_WORDS = """
     alignas alignof and asm auto bool break case catch char class const continue default delete do double else
     enum explicit export extern false float for friend goto half if inline int long mutable namespace new not
     operator or private protected public register return short signed sizeof static struct switch template this
     throw true try typedef typename union unsigned using virtual void volatile while xor
-    """.split()
-)
+"""
+_KEYWORDS = frozenset(_WORDS.split())
+"""What no variable can be called."""
 _CAMEL = re.compile(r"(?:^|_|\.)+(\w)")
 
 

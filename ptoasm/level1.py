@@ -208,12 +208,13 @@ class ToValues(Rewriter):
         buffer = self.plan.buffers.get(value)
         address = op.operand("addr")
         if buffer is None or buffer.handle:
-            made = self.copy(op).outputs[0]
+            copied = self.copy(op)
+            made = copied.outputs[0]
             if buffer is not None:
                 made.name = self.fresh(value.name)
                 self.current[value] = made
             if value in self.addresses:
-                self.add_binding(made, Literal(hex(self.addresses[value])), op)
+                self.give_address(copied, self.addresses[value])
         if buffer is not None and address is not None:
             self.bound[value] = address
 

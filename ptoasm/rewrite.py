@@ -261,6 +261,13 @@ class Rewriter:
         value.owner = made
         return made
 
+    def give_address(self, op: Operation, address: int) -> None:
+        """Has an ``alloc_tile`` of the current block, the last operation, say where its tile lies."""
+        self.block.operations.pop()
+        value = self.add_constant(address, I64, op)
+        allocate_at(op, value)
+        self.block.operations.append(op)
+
     def add_constant(self, number: int, type_: ElementType, like: Operation) -> Value:
         """The value of an ``arith.constant``, one for each number and block."""
         key = (self.block, number, type_)
@@ -311,6 +318,20 @@ def binding_shape() -> Shape:
         definition=instruction("tassign"),
         input_names=names,
         keywords={"at": True},
+    )
+
+
+def allocate_at(op: Operation, address: Value) -> None:
+    """Gives an ``alloc_tile`` an address operand."""
+    shape = op.shape
+    op.inputs = [address, *op.inputs]
+    op.shape = Shape(
+        shape.name,
+        HOST,
+        (I64, *shape.input_types),
+        shape.output_types,
+        shape.attributes,
+        input_names=("addr", *shape.input_names),
     )
 
 

@@ -12,7 +12,8 @@ NAMES = {"func.return": "return", "call": "func.call"}
 def dump(module: Module) -> list[str]:
     """The program, a line an operation, values by number.
 
-    What generic form does not keep apart is made alike: the order of attributes, how a number is spelled, where a
+    What generic form does not keep apart is made alike: the order of attributes, how a number is spelled (an attribute
+    without a type is an i64), where a
     ``tassign`` stands that precedes the definition, a terminator without operands.
     """
     lines = [f"module {module.name} {sorted(module.attributes.items())}"]
@@ -55,7 +56,7 @@ class _Dump:
         early = [self.early.get(v) for v in op.results]
         unnamed = [Value("", t, op) for t in shape.output_types[len(op.outputs) :]]
         outputs = [f"{self.number(v)}: {v.type}" for v in (*op.outputs, *unnamed)]
-        attributes = sorted((k, "".join(v.split())) for k, v in shape.attributes.items())
+        attributes = sorted((k, "".join(v.split()).removesuffix(":i64")) for k, v in shape.attributes.items())
         keywords = [] if shape.form == FOREIGN else sorted(shape.keywords.items())
         types = [] if shape.form == HOST or name == "pto.tassign" else list(shape.input_types)
         self.lines.append(
