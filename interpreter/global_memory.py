@@ -243,7 +243,7 @@ def tload(machine: Machine, op: Operation) -> None:
     rows, cols = _common(ref, *extents)
     source = _matrix(machine, op, view, ref, rows, cols)
     place = machine.write(op, value, ref, source)
-    machine.moved(op, {"dst": ref}, {"view": view}, source, place.views().data)
+    machine.moved(op, {"dst": ref}, {"view": view}, _copy, (source,), place.views().data)
 
 
 def tstore(machine: Machine, op: Operation) -> None:
@@ -260,9 +260,10 @@ def tstore(machine: Machine, op: Operation) -> None:
     rows, cols = _common(ref, *extents)
     data = machine.read(op, "src", ref, rows, cols)
     there = _matrix(machine, op, view, ref, rows, cols)
-    there[...] = _sum(there, data)[0] if adds else data
+    kernel, inputs = (_sum, (there, data)) if adds else (_copy, (data,))
+    there[...] = kernel(*inputs)[0]
     view.buffer.stored = True
-    machine.moved(op, {"src": ref}, {"view": view}, data, there)
+    machine.moved(op, {"src": ref}, {"view": view}, kernel, inputs, there)
 
 
 _NEUTRAL = {
@@ -275,6 +276,10 @@ _NEUTRAL = {
 
 
 _sum = quietly(lambda a, b: (a + b,))
+
+
+def _copy(array: Array) -> tuple[Array]:
+    return (array,)
 
 
 def _refuse(machine: Machine, op: Operation, neutral: dict[str, str]) -> None:

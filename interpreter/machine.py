@@ -15,7 +15,7 @@ from ptoasm.dialect.base import Instance, Rule
 from ptoasm.dialect.common import ADDRESS_RULES, INIT, PLACE, Address, Unwritten
 from ptoasm.dialect.host import NO_EFFECT
 from ptoasm.findings import broken
-from ptoasm.interpreter.kernels import Array
+from ptoasm.interpreter.kernels import Array, Kernel
 from ptoasm.interpreter.memory import Memory
 from ptoasm.interpreter.steps import CannotRun, Kernels, Step, nan_columns, operand_values, resolve, settle_open
 from ptoasm.interpreter.tiles import Place, TileRef, Views
@@ -242,10 +242,21 @@ class Machine:
         self.touched.add(ref.whole.value)
         return place
 
-    def moved(self, op: Operation, refs: dict[str, TileRef], views: dict[str, Any], source: Array, to: Array) -> None:
-        """Tells who listens that an operation moved data between a tile and a view of global memory."""
+    def moved(
+        self,
+        op: Operation,
+        refs: dict[str, TileRef],
+        views: dict[str, Any],
+        kernel: Kernel,
+        inputs: tuple[Array, ...],
+        to: Array,
+    ) -> None:
+        """Tells who listens that an operation moved data between a tile and a view of global memory.
+
+        What is at ``to`` is what the kernel makes of the inputs.
+        """
         if self.on_step is not None:
-            self.on_step(Step.moving(op, self.target, refs, views, source, to))
+            self.on_step(Step.moving(op, self.target, refs, views, kernel, inputs, to))
 
     def _views(self, op: Operation, place: Place) -> Views:
         try:

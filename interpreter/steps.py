@@ -97,16 +97,17 @@ class Step:
         target: Target,
         refs: Mapping[str, TileRef],
         views: dict[str, Any],
-        source: Array,
+        kernel: Kernel,
+        inputs: tuple[Array, ...],
         to: Array,
     ) -> Step:
-        """The step that moves data between a tile and global memory."""
+        """The step that moves data between a tile and global memory, by way of a kernel."""
         definition = op.shape.definition
         assert definition is not None
         instance = _instance(op, definition, target, refs)
         step = cls(op, instance, {name: ref.place() for name, ref in refs.items()})
-        step.kernel = lambda array: (array,)
-        step.inputs = [source]
+        step.kernel = kernel
+        step.inputs = list(inputs)
         step.outputs = [Views(to, _NO_WRITERS)]
         step.views = views
         return step
@@ -266,7 +267,8 @@ def _find_inputs(step: Step, definition: Instruction, refs: Mapping[str, TileRef
         dtype, number = _scalar(step, name)
         specs.append(Spec(dtype, 1, 1))
         if number is None:
-            assert isinstance(value, Value)
+            if not isinstance(value, Value):
+                raise CannotRun("RUN-12", f"{value} is no value of the type {dtype.name}")
             step.slots.append(Slot(len(step.inputs), value, dtype, name))
         step.inputs.append(None if number is None else dtype.type(number))
     return specs

@@ -216,6 +216,16 @@ def test_loop_over_global_memory_is_replayed() -> None:
     assert replays(kernel) and len(kernel._plans) == 2
 
 
+def test_store_that_adds_is_replayed() -> None:
+    text = LOOP.replace("1x8xf32>)\n  }", "1x8xf32>) {atomicType = #pto<atomic_type atomic_add>}\n  }")
+    assert text != LOOP
+    kernel = ptoasm.compile(text)
+    for k in range(3):
+        x, y = np.full((2, 16), k, np.float32), np.full(16, 100 * k, np.float32)
+        assert kernel(x=x, y=y, n=16)["y"].tolist() == [102 * k] * 16
+    assert replays(kernel)
+
+
 def test_what_depends_on_a_scalar_in_memory_is_not_replayed() -> None:
     text = f"""func.func @k(%x: !pto.ptr<i32>) {{
   %c0 = arith.constant 0 : index
