@@ -103,7 +103,8 @@ class View:
         array = self.buffer.array
         size = array.itemsize
         strides = (across * size, along * size)
-        return np.ndarray((rows, cols), array.dtype, array.data, self.start * size, strides)
+        memory = array.view(np.uint8)  # a buffer of bfloat16 is more than Python knows
+        return np.ndarray((rows, cols), array.dtype, memory, self.start * size, strides)
 
     def _check(self, extents: Sequence[int]) -> None:
         """Whether its first elements, so many in each dimension, are within all the views that it is a part of."""

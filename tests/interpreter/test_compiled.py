@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
@@ -214,6 +215,15 @@ def test_loop_over_global_memory_is_replayed() -> None:
         assert outputs["y"].tolist() == x.sum(0).tolist()
         assert not y.any()
     assert replays(kernel) and len(kernel._plans) == 2
+
+
+def test_bfloat16_in_global_memory() -> None:
+    text = LOOP.replace("f32", "bf16").replace("x8xbf16", "x16xbf16").replace("arith.constant 8", "arith.constant 16")
+    x, y = np.arange(64).astype(ml_dtypes.bfloat16).reshape(2, 32), np.zeros(32, ml_dtypes.bfloat16)
+    kernel = ptoasm.compile(text, "a5")
+    for _ in range(2):
+        assert kernel(x=x, y=y, n=32)["y"].tolist() == [32 + 2 * k for k in range(32)]
+    assert replays(kernel)
 
 
 def test_store_that_adds_is_replayed() -> None:
