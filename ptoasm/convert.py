@@ -12,10 +12,10 @@ from ptoasm.diagnostics import Diagnostic, PtoError, has_errors
 from ptoasm.ir import DPS, SSA, SYNC, Function, Literal, Module, Operation, Value
 from ptoasm.level1 import NeedsAddressesError, ToValues
 from ptoasm.level2 import ToBuffers
-from ptoasm.placement import Placement, place
+from ptoasm.placement import Placement, bound_address, place
 from ptoasm.printer import COMPACT, is_broken, print_module
 from ptoasm.rewrite import Rewriter, all_values, allocate_at, binding_shape, constant_shape, is_instruction
-from ptoasm.targets import A5, Target
+from ptoasm.targets import A5, BLOCK_BYTES, Target
 from ptoasm.types import I64
 from ptoasm.verifier import choose_target, verify
 
@@ -107,16 +107,32 @@ def rewritten(module: Module, to: str, target: Target, *, fixed: bool = True) ->
 
 
 def _all_addresses(module: Module, target: Target, fixed: bool) -> dict[Value, int]:
-    """Where the placement puts the tiles that have no address."""
+    """Where the placement puts the tiles that have no address.
+
+    The tiles of a function that is called lie beyond those of all functions before it; its arguments lie where the
+    caller says.
+    """
+    bodies = [f for f in module.functions if f.body is not None]
+    called = {op.shape.keywords.get("symbol") for f in bodies for op in f.walk()} - {None}
     addresses: dict[Value, int] = {}
-    for function in module.functions:
-        if function.body is not None:
-            found = place(function, target.ub_size)
-            if found.unplaced and not fixed:
-                found = place(function, A5.ub_size)
-            _refuse_unplaced(module, function, found)
-            addresses |= found.addresses
+    end = max((_end_of_bound(f) for f in bodies), default=0)
+    for function in sorted(bodies, key=lambda f: f.name in called):
+        start = -(-end // BLOCK_BYTES) * BLOCK_BYTES if function.name in called else 0
+        found = place(function, target.ub_size - start)
+        if found.unplaced and not fixed:
+            found = place(function, A5.ub_size - start)
+        _refuse_unplaced(module, function, found)
+        for value, at in found.addresses.items():
+            if not (start and value in function.arguments):
+                addresses[value] = at + start
+                end = max(end, at + start + getattr(value.type, "size", 0))
     return addresses
+
+
+def _end_of_bound(function: Function) -> int:
+    """The end of the last tile that the program binds to an address."""
+    found = (bound_address(op) for op in function.walk() if op.shape.name in ("pto.tassign", "pto.alloc_tile"))
+    return max((b[1] + getattr(b[0].type, "size", 0) for b in found if b is not None and b[1] is not None), default=0)
 
 
 def _refuse_unplaced(module: Module, function: Function, found: Placement) -> None:

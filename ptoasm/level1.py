@@ -370,6 +370,9 @@ class ToValues(Rewriter):
             moved = self.add(move_shape(DPS, value.type, target.type), [value], op)
             moved.outputs = [target]
             return
+        self.note(
+            op, f"only the run knows how much of '%{old.name}' is valid; the valid part of a whole row is moved there"
+        )
         assert isinstance(value.type, TileType)
         version = self._version(op, old, value.type)
         moved = self.add(move_shape(self.form, value.type, version.type), [value], op)
