@@ -104,7 +104,7 @@ class Kernel:
         self._plans: dict[tuple[Any, ...], Plan] = {}
         self._plan: Plan | None = None
 
-    def __call__(self, **inputs: Any) -> dict[str, Any]:
+    def __call__(self, /, **inputs: Any) -> dict[str, Any]:
         """Runs it with arrays and numbers by name (no ``%``); gives the outputs as fresh arrays."""
         plan = self._plan
         if plan is None or len(inputs) != plan.count:

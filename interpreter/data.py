@@ -191,8 +191,14 @@ def plain(number: Any) -> int | float:
 
 def fill(how: Fill, dtype: np.dtype[Any], count: int, name: str, seed: int = 0) -> Array:
     """``count`` elements by a rule. ``random`` depends on the seed and, without one of its own, on the name."""
-    if how.count is not None:
-        count = how.count
+    count = count if how.count is None else how.count
+    try:
+        return _filled(how, dtype, count, name, seed)
+    except (MemoryError, OverflowError, ValueError) as error:
+        raise DataFault(f"%{name} cannot have {count} elements: {error}") from None
+
+
+def _filled(how: Fill, dtype: np.dtype[Any], count: int, name: str, seed: int) -> Array:
     if how.kind == "arange":
         return _wrapped(np.arange(count), dtype)
     if how.kind == "full":

@@ -24,7 +24,7 @@ FORMATS = (".npy", ".npz", ".bin")
 VALUES = "PATH.npy, PATH.npz:KEY, PATH.bin, zeros, ones, arange, random, random:SEED or a number"
 _FILLS = ("zeros", "ones", "arange", "random")
 _FILL = re.compile(r"(zeros|ones|arange|random)(?:\((\d+)\))?(?::(\d+))?$")
-_MOST = 1 << 31
+_MOST = 1 << 28
 
 
 class File(NamedTuple):

@@ -27,7 +27,7 @@ def ub_size_option(function: F) -> F:
     """``--ub-size``"""
     return click.option(
         "--ub-size",
-        type=click.IntRange(min=32),
+        type=click.IntRange(32, 1 << 28),
         metavar="BYTES",
         help="The UB's capacity, where it is not the target's.",
     )(function)

@@ -57,6 +57,11 @@ def test_outputs_are_fresh() -> None:
     assert (first[0, 0], second[0, 0], third[0, 0]) == (0, 1, 2)
 
 
+def test_any_name_can_be_given() -> None:
+    kernel = ptoasm.compile(total("self", TWO, "0"))
+    assert kernel(**{"self": rows(1, 2)})["0"].tolist() == rows(3).tolist()
+
+
 def test_a_plan_for_each_shape() -> None:
     type_ = "!pto.tile_buf<vec, 4x8xi32, valid=?x?>"
     kernel = ptoasm.compile(total("a", type_, "b", "!pto.tile_buf<vec, 1x8xi32, valid=?x?>"))

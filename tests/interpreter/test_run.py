@@ -232,6 +232,7 @@ def test_array_of_the_physical_shape() -> None:
         (2**31, ["2147483648", "-2147483648 to 2147483647"]),
         ("text", ["text"]),
         (Fill("zeros", count=5), ["5", "2x8"]),
+        (Fill("full", "text"), ["text"]),
     ],
 )
 def test_data_that_does_not_fit(data: Any, says: list[str]) -> None:
@@ -250,6 +251,12 @@ def test_data_for_names_that_take_none() -> None:
 }}""".replace("  %part", "  %c0 = arith.constant 0 : index\n  %part")
     assert error(text, {"zero": 1}).startswith("RUN-01")
     assert error(text, {"part": rows(1)}).startswith("RUN-01")
+
+
+@pytest.mark.parametrize("count", [-1, 10**13, 10**30])
+def test_array_that_is_too_large(count: int) -> None:
+    text = "func.func @k(%x: !pto.ptr<i32>) {\n  return\n}"
+    assert error(text, {"x": Fill("zeros", count=count)}).startswith("RUN-02")
 
 
 def test_forgotten_input() -> None:

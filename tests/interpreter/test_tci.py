@@ -91,10 +91,7 @@ lengths = st.one_of(st.integers(1, 20), st.integers(1, 600), st.integers(2000, 2
 def starts(draw: st.DrawFn, kind: str) -> int:
     """Bit patterns: any, corners, and (floats) magnitudes near those that k reaches."""
     if kind in reference.INTEGER_BITS:
-        return draw(
-            st.integers(0, 2 ** reference.INTEGER_BITS[kind] - 1)
-            | st.sampled_from(support.special_bits(kind))
-        )
+        return draw(st.integers(0, 2 ** reference.INTEGER_BITS[kind] - 1) | st.sampled_from(support.special_bits(kind)))
     mantissa = 2 ** reference.MANTISSA_BITS[kind]
     one = 2 ** (reference.EXPONENT_BITS[kind] - 1) - 1
     most = 2 ** (8 * reference.BYTES[kind]) - 1

@@ -99,9 +99,7 @@ large_shapes = st.tuples(st.integers(64, 512), st.integers(8, 80))
 
 
 @support.examples(800)
-@given(
-    st.data(), support.shapes, support.layouts, support.seeds, st.booleans(), st.sampled_from(support.ARCHS)
-)
+@given(st.data(), support.shapes, support.layouts, support.seeds, st.booleans(), st.sampled_from(support.ARCHS))
 def test_against_the_reference(
     data: st.DataObject, shape: tuple[int, int], layout: str, seed: int, values: bool, arch: str
 ) -> None:
@@ -123,9 +121,7 @@ def test_large_arrays_against_the_reference(
     compare(data, shape, layout, seed, values, arch)
 
 
-def compare(
-    data: st.DataObject, shape: tuple[int, int], layout: str, seed: int, values: bool, arch: str
-) -> None:
+def compare(data: st.DataObject, shape: tuple[int, int], layout: str, seed: int, values: bool, arch: str) -> None:
     kinds = [kind for kind in support.ARGMIN[arch] if not (values and reference.BYTES[kind] == 1)]
     kind = data.draw(st.sampled_from(kinds))
     indices = [i for i in support.INDEX if not values or reference.BYTES[i] == reference.BYTES[kind]]

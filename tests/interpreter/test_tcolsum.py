@@ -103,9 +103,7 @@ def test_long_columns_are_not_summed_pairwise() -> None:
 
 
 @support.examples(900)
-@given(
-    st.data(), support.shapes, support.layouts, support.seeds, st.booleans(), st.sampled_from(support.ARCHS)
-)
+@given(st.data(), support.shapes, support.layouts, support.seeds, st.booleans(), st.sampled_from(support.ARCHS))
 def test_against_the_reference(
     data: st.DataObject, shape: tuple[int, int], layout: str, seed: int, binary: bool, arch: str
 ) -> None:
