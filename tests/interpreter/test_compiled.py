@@ -59,7 +59,8 @@ def test_outputs_are_fresh() -> None:
 
 def test_any_name_can_be_given() -> None:
     kernel = ptoasm.compile(total("self", TWO, "0"))
-    assert kernel(**{"self": rows(1, 2)})["0"].tolist() == rows(3).tolist()
+    inputs = {"self": rows(1, 2)}
+    assert kernel(**inputs)["0"].tolist() == rows(3).tolist()
 
 
 def test_a_plan_for_each_shape() -> None:
