@@ -57,6 +57,8 @@ def tassign(machine: Machine, op: Operation) -> None:
 def window(machine: Machine, op: Operation) -> None:
     """``pto.subview``, ``pto.subset``: a part of a tile, in the same memory and with the same strides."""
     source, row, col, *valid = machine.operands(op)
+    if not isinstance(source, TileRef):
+        raise machine.fault("RUN-05", "it takes a tile", op, machine.places.nth(op, 0))
     rows, cols = op.shape.keywords["sizes"]
     for offset, size, extent, what in ((row, rows, source.type.rows, "row"), (col, cols, source.type.cols, "column")):
         if offset < 0 or offset + size > extent:

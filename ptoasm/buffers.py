@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ptoasm.dialect.base import Instance, Instruction
 from ptoasm.ir import DPS, Block, Function, Operation, Value
 from ptoasm.rewrite import is_instruction, scratch_of
+from ptoasm.structure import miscount
 from ptoasm.targets import A2A3
 from ptoasm.types import TileType, ViewType
 from ptoasm.verifier import static_instance
@@ -171,6 +172,8 @@ def writes_all(op: Operation, value: Value) -> bool:
     assert definition is not None
     if not isinstance(type_, TileType) or type_.is_dynamic:
         return False
+    if not definition.checked and miscount(shape, definition):
+        return False  # a form that nothing here knows
     if definition.name == "tload":
         view = shape.input_types[0]
         return isinstance(view, ViewType) and view.shape[-2:] == (type_.valid_rows, type_.valid_cols)

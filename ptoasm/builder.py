@@ -653,7 +653,12 @@ def _instruction_shape(
     declared = definition.outputs
     if n_out < len(declared):
         declared = tuple(o for o in declared if not o.optional)
-    keywords = {"at": True} if statement.kind == "assign_at" else {"results": True} if template.stray else None
+    keywords: dict[str, Any] = (
+        {"at": True} if statement.kind == "assign_at" else {"results": True} if template.stray else {}
+    )
+    literals = tuple(k for k, (is_name, _) in enumerate(template.inputs) if not is_name)
+    if literals:
+        keywords["literals"] = literals
     return Shape(
         name,
         form,

@@ -148,6 +148,10 @@ _form_faults: dict[tuple[Any, ...], list[Rule]] = {}
 
 def _wrong_operands(shape: Shape, definition: Instruction) -> Iterable[tuple[str, str]]:
     """Operands that are a tile where the page has a scalar, or the other way round: (name, message)."""
+    for at in shape.keywords.get("literals", ()):
+        if at < len(definition.inputs) and not (definition.inputs[at].scalar or definition.inputs[at].other):
+            name = definition.inputs[at].name
+            yield name, f"{name} is a number; it must be a tile"
     for operand, type_ in (
         *zip(definition.inputs, shape.input_types, strict=False),
         *((o, t) for o, t in zip(_outputs(shape, definition), shape.output_types, strict=False)),
