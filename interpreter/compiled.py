@@ -11,7 +11,7 @@ bound of a loop, an address, an extent) are part of what a plan is made for, as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -25,7 +25,8 @@ from ptoasm.interpreter.kernels import Array
 from ptoasm.interpreter.machine import RunFault
 from ptoasm.interpreter.memory import FILL
 from ptoasm.interpreter.run import Result, Session, choose_function, merged, verified
-from ptoasm.interpreter.steps import Slot, Step, nan_columns
+from ptoasm.interpreter.steps import Scratch, Slot, Step, nan_columns
+from ptoasm.interpreter.tiles import Place
 from ptoasm.ir import FOREIGN, Function, Module, Operation, Value
 from ptoasm.parser import parse
 from ptoasm.regions import Region
@@ -33,7 +34,7 @@ from ptoasm.types import ElementType, PointerType, TileType
 from ptoasm.verifier import ask, choose_target
 
 _PLANS = 64
-_STEPS = 100_000
+_STEPS = 20_000
 """So many plans, and so many instructions in one, are kept at most."""
 
 
@@ -221,17 +222,15 @@ class Kernel:
         names = [n for n in inputs if session.names[n] in self._free]
         scalars = [Number(n, session.names[n], _taker(session.names[n])) for n in names]
         free = {number.value for number in scalars}
-        looked_at = [
-            *(array for entry in entries for array in entry.step.inputs if isinstance(array, np.ndarray)),
-            *(views.data for entry in entries for views in entry.step.outputs),
-            *outputs.values(),
-        ]
+        places = [place for entry in entries for place in _looked_at(entry.step)] + list(session.places.values())
+        regions = {place.region for place in places if place.memory is session.machine.memory}
+        spoils = _Spoils(regions)
         numbers: Numbers = {}
         return Plan(
             targets,
             scalars,
             numbers,
-            [_action(entry, free, numbers, looked_at) for entry in entries],
+            [_action(entry, free, numbers, spoils) for entry in entries],
             [_question(entry, free, numbers) for entry in entries],
             [(name, array.copy) for name, array in outputs.items()],
             [d for d in self.diagnostics if not _is_about_numbers(d, entries, free)],
@@ -309,8 +308,31 @@ def _taker(value: Value) -> Callable[[Any], Any]:
     return take
 
 
-def _action(entry: Entry, free: set[Value], numbers: Numbers, looked_at: Sequence[Array]) -> Action:
-    """The instruction, with the numbers of the call. Scratch that nobody else looks at need not be overwritten."""
+def _looked_at(step: Step) -> Iterator[Place]:
+    """What an instruction reads and writes, scratch left out."""
+    yield from (place for name, place in step.tiles.items() if name != step.instance.instruction.scratch)
+    yield from (place for _, place in step.writes)
+
+
+class _Spoils:
+    """The scratch that must be overwritten as in a run: that which somebody else looks at."""
+
+    def __init__(self, looked_at: set[Region]) -> None:
+        self.looked_at = looked_at
+        self.known: dict[Region, bool] = {}
+
+    def of(self, scratch: Scratch | None) -> Array | None:
+        """The bytes to overwrite; None where it makes no difference."""
+        if scratch is None:
+            return None
+        region = scratch.region
+        if region not in self.known:
+            self.known[region] = any(region.overlaps(other) for other in self.looked_at)
+        return scratch.data if self.known[region] else None
+
+
+def _action(entry: Entry, free: set[Value], numbers: Numbers, spoils: _Spoils) -> Action:
+    """The instruction, with the numbers of the call."""
     step = entry.step
     kernel = step.kernel
     assert kernel is not None
@@ -320,16 +342,16 @@ def _action(entry: Entry, free: set[Value], numbers: Numbers, looked_at: Sequenc
         inputs[slot.at] = slot.dtype.type(number)
         if slot.value in free:
             slots.append(slot)
-    scratch = [s.data for s in step.scratch if any(np.may_share_memory(s.data, other) for other in looked_at)]
+    scratch = spoils.of(step.scratch)
     outputs = [views.data for views in step.outputs]
-    if scratch or len(outputs) != 1 or len(inputs) != 1:
+    if scratch is not None or len(outputs) != 1 or len(inputs) != 1:
 
         def general() -> None:
             for at, value, dtype, _ in slots:
                 inputs[at] = dtype.type(numbers[value])
             results = kernel(*inputs)
-            for region in scratch:
-                region[...] = FILL
+            if scratch is not None:
+                scratch[...] = FILL
             for output, result in zip(outputs, results, strict=True):
                 output[...] = result
 

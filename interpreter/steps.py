@@ -14,6 +14,7 @@ from ptoasm.interpreter.kernels import Array, Call, Kernel, Spec, lookup
 from ptoasm.interpreter.memory import FILL, SPOILED, Memory
 from ptoasm.interpreter.tiles import Place, TileRef, Views
 from ptoasm.ir import Operation, Value
+from ptoasm.regions import Region
 from ptoasm.structure import miscount
 from ptoasm.targets import Target
 from ptoasm.types import ElementType
@@ -47,6 +48,14 @@ class Slot(NamedTuple):
     value: Value
     dtype: np.dtype[Any]
     name: str
+
+
+class Scratch(NamedTuple):
+    """The bytes that an instruction spoils: where they are, the bytes themselves, and their writers."""
+
+    region: Region
+    data: Array
+    writers: Array
 
 
 class Step:
@@ -85,7 +94,7 @@ class Step:
         self.reads: list[tuple[str, Place]] = []
         self.writes: list[tuple[Value, Place]] = []
         self.outputs: list[Views] = []
-        self.scratch: list[Views] = []
+        self.scratch: Scratch | None = None
         self.broken: list[tuple[Rule, Instance]] = []
         self.open: list[Rule] = []
         self.views: dict[str, Any] = {}
@@ -134,9 +143,9 @@ class Step:
         for slot in self.slots:
             self.inputs[slot.at] = slot.dtype.type(env[slot.value])
         results = self.kernel(*self.inputs)
-        for data, writers in self.scratch:
-            data[...] = FILL
-            writers[...] = SPOILED
+        if self.scratch is not None:
+            self.scratch.data[...] = FILL
+            self.scratch.writers[...] = SPOILED
         for (data, _), result in zip(self.outputs, results, strict=True):
             data[...] = result
 
@@ -225,7 +234,8 @@ def _ask_rules(step: Step, definition: Instruction, ub: Memory) -> None:
     if len(step.tiles) > 1:
         addresses: dict[str, int | None] = {n: p.address for n, p in step.tiles.items() if p.memory is ub}
         placed = with_regions(instance, operand_regions(_as_stored(step, instance), addresses))
-        step.broken += [(rule, placed) for rule in HAZARD_RULES if rule.holds(placed) is False]
+        asked = [rule for rule in HAZARD_RULES if instance.target.name in rule.arches]
+        step.broken += [(rule, placed) for rule in asked if rule.holds(placed) is False]
 
 
 def _as_stored(step: Step, instance: Instance) -> Instance:
@@ -306,14 +316,14 @@ def _kernel(step: Step, inputs: tuple[Spec, ...], outputs: tuple[Spec, ...], ker
     return kernel
 
 
-def _find_scratch(step: Step, definition: Instruction, refs: Mapping[str, TileRef], ub: Memory) -> list[Views]:
+def _find_scratch(step: Step, definition: Instruction, refs: Mapping[str, TileRef], ub: Memory) -> Scratch | None:
     """The bytes of scratch that the target uses (decision D-11)."""
     ref = refs.get(definition.scratch)
     used = definition.scratch_use(step.instance)
     if ref is None or ref.memory is not ub or used is None or used == UNUSED:
-        return []
+        return None
     region = scratch_region(ref.type, ref.address, *used)
-    return [Views(ub.runs(region), ub.writers(region))]
+    return Scratch(region, ub.runs(region), ub.writers(region))
 
 
 def nan_columns(step: Step) -> int:

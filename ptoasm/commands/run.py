@@ -124,11 +124,11 @@ def _paths(context: click.Context, parameter: click.Parameter, texts: tuple[str,
 @click.option("--rtol", type=click.FloatRange(min=0), metavar="X", help="Compare within this relative tolerance.")
 @click.option("--atol", type=click.FloatRange(min=0), metavar="X", help="Compare within this absolute tolerance.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Start of the random fills.")
-@click.option("--trace", is_flag=True, help="Print a line an instruction.")
+@click.option("--trace", is_flag=True, help="Print a line for each instruction.")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @ub_size_option
 @click.option(
-    "--max-steps", type=click.IntRange(min=1), default=STEPS, show_default=True, metavar="N", help="Stop after these."
+    "--max-steps", type=click.IntRange(min=1), default=STEPS, show_default=True, metavar="N", help="Stop after so many statements."
 )
 @click.option("--blocks", type=click.IntRange(min=1), default=1, metavar="N", help="Run for N blocks, one by one.")
 @click.option("--load-ub", metavar="PATH", help="The bytes that the UB holds from the start.")
