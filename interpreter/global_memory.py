@@ -267,6 +267,8 @@ def tstore(machine: Machine, op: Operation) -> None:
     machine.moved(op, {"src": ref}, {"view": view}, kernel, inputs, there)
 
 
+_MOST = 1 << 31
+"""Elements of a view that can be shown."""
 _NEUTRAL = {
     "pad_mode": "null",
     "init_out_buffer": "false",
@@ -322,7 +324,10 @@ def _matrix(machine: Machine, op: Operation, view: View, ref: TileRef, rows: int
 def whole(machine: Machine, op: Operation) -> tuple[Array, str]:
     """All elements of the view that an operation takes, as rows and columns, and its name."""
     view = _view(machine, op)
-    return _elements(machine, op, view, *_extents(machine, op, view)), view.name
+    rows, cols = _extents(machine, op, view)
+    if max(rows, cols, rows * cols) > _MOST:
+        raise machine.fault("RUN-06", f"%{view.name} has {rows}x{cols} elements, which are too many to show", op)
+    return _elements(machine, op, view, rows, cols), view.name
 
 
 def _elements(machine: Machine, op: Operation, view: View, rows: int, cols: int) -> Array:

@@ -370,3 +370,18 @@ func.func @k() {
 def test_the_files_beside_the_samples_hold_what_numpy_computes() -> None:
     assert differing() == []
     assert len(RECOMPUTED) == 3
+
+
+def test_views_are_printed_and_not_when_they_have_no_end() -> None:
+    text = """
+func.func @k(%x: !pto.ptr<f32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %v = pto.make_tensor_view %x, shape = [%n, %n], strides = [%c0, %c0] : !pto.tensor_view<?x?xf32>
+  %p = pto.partition_view %v, offsets = [%c0, %c0], sizes = [%n, %n] : !pto.tensor_view<?x?xf32>
+  pto.tprint ins(%p : !pto.partition_tensor_view<?x?xf32>)
+  return
+}
+"""
+    (shown,) = ptoasm.run(text, {"x": [1.5], "n": 2}).diagnostics
+    assert shown.message == "%p = [[1.5, 1.5], [1.5, 1.5]]"
+    assert "too many to show [RUN-06]" in fault(text, {"x": [1.5], "n": 2**40})
