@@ -73,7 +73,8 @@ class Plan(NamedTuple):
     """A recorded run: where the inputs go, what is executed, where the outputs are.
 
     ``actions`` and ``questions`` belong together; a question is None where nothing depends on numbers. ``numbers``
-    holds the scalars of the call. An output has a name and what copies it. ``diagnostics`` are those of every call.
+    holds the scalars of the call. An output has a name and what copies it; ``single`` is the only one, if there is just
+    one, because a loop costs more than the copy. ``diagnostics`` are those of every call.
     """
 
     targets: list[Target]
@@ -83,6 +84,7 @@ class Plan(NamedTuple):
     questions: list[Question | None]
     outputs: list[tuple[str, Callable[[], Array]]]
     diagnostics: list[Diagnostic]
+    single: tuple[str, Callable[[], Array]] | None
     count: int  # type: ignore[assignment]  # hides a method of tuple that is of no use here
 
 
@@ -119,6 +121,9 @@ class Kernel:
             return self._with_numbers(plan, inputs)
         for action in plan.actions:
             action()
+        if plan.single is not None:
+            name, copy = plan.single
+            return {name: copy()}
         return {name: copy() for name, copy in plan.outputs}
 
     def _with_numbers(self, plan: Plan, inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,6 +141,9 @@ class Kernel:
             action()
         if self._checked:
             self.diagnostics = plan.diagnostics
+        if plan.single is not None:
+            name, copy = plan.single
+            return {name: copy()}
         return {name: copy() for name, copy in plan.outputs}
 
     def _otherwise(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -226,14 +234,16 @@ class Kernel:
         regions = {place.region for place in places if place.memory is session.machine.memory}
         spoils = _Spoils(regions)
         numbers: Numbers = {}
+        copies: list[tuple[str, Callable[[], Array]]] = [(name, array.copy) for name, array in outputs.items()]
         return Plan(
             targets,
             scalars,
             numbers,
             [_action(entry, free, numbers, spoils) for entry in entries],
             [_question(entry, free, numbers) for entry in entries],
-            [(name, array.copy) for name, array in outputs.items()],
+            copies,
             [d for d in self.diagnostics if not _is_about_numbers(d, entries, free)],
+            copies[0] if len(copies) == 1 else None,
             len(targets) + len(scalars),
         )
 
