@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from ptoasm.places import Places
 from ptoasm.programs import read_programs
 from ptoasm.targets import A2A3, TARGETS
 from ptoasm.verifier import Verifier, choose_target, verify
+from tests.work import calls
 
 ROOT = Path(__file__).parent.parent
 PROGRAMS = sorted((ROOT / "ptoasm" / "rules").glob("*.pto"))
@@ -282,16 +282,11 @@ def test_what_a_run_must_answer_is_left_open() -> None:
     assert [rule.id for rule, _ in verifier.open] == ["CAM-06", "CAM-07", "CAM-09", "CAM-33"]
 
 
-# --- Time
+# --- Work
 
 
-def _seconds(text: str) -> float:
-    best = float("inf")
-    for _ in range(3):
-        start = time.perf_counter()
-        verify(parse(text))
-        best = min(best, time.perf_counter() - start)
-    return best
+def _calls(text: str) -> int:
+    return calls(lambda: verify(parse(text)))
 
 
 @pytest.mark.parametrize("form", ["dps", "ssa", "sync"])
@@ -299,13 +294,13 @@ def _seconds(text: str) -> float:
 def test_time_grows_with_the_program_only(form: str, layout: generate.Layout) -> None:
     make = getattr(generate, form)
     short, long = (make(n, style="keyed", variety="distinct", layout=layout) for n in (500, 4000))
-    assert _seconds(long) < 8 * 3 * _seconds(short)
+    assert _calls(long) < 8 * 1.5 * _calls(short)
 
 
 def test_faults_take_linear_time() -> None:
     line = "%a{} = tcolsum %b{} : !pto.tile<vec, 4x8xf32> -> !pto.tile<vec, 2x7xf32>\n"
     short, long = ("".join(line.format(k, k) for k in range(n)) for n in (200, 1600))
-    assert _seconds(long) < 8 * 3 * _seconds(short)
+    assert _calls(long) < 8 * 1.5 * _calls(short)
 
 
 def test_tiles_of_loops_take_linear_time() -> None:
@@ -319,4 +314,4 @@ def test_tiles_of_loops_take_linear_time() -> None:
         return head + "  %c1 = arith.constant 1 : index\n" + "".join(map(body.format, range(n))) + "  return\n}\n"
 
     assert not verify(parse(program(10)))
-    assert _seconds(program(2400)) < 8 * 3 * _seconds(program(300))
+    assert _calls(program(2400)) < 8 * 1.5 * _calls(program(300))
