@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tools import rules_page
 from tools.transcripts import BLOCK, ROOT, pages, renewed
 
 PAGES = pages()
@@ -38,3 +39,13 @@ def test_python_examples_run(page: Path, tmp_path: Path) -> None:
 def test_there_are_two_setup_commands() -> None:
     lines = (ROOT / "README.md").read_text().splitlines()
     assert len([line for line in lines if line.startswith("sh tools/venv.sh")]) == 2
+
+
+def test_the_table_of_rules_is_current() -> None:
+    assert rules_page.PAGE.read_text() == rules_page.page(), "run: python -m tools.rules_page"
+
+
+def test_every_link_leads_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
