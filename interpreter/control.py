@@ -131,7 +131,7 @@ def _enter(machine: Machine, function: Function, op: Operation) -> None:
     start = max(0, *machine.entered.values(), *placed)
     start = -(-start // BLOCK_BYTES) * BLOCK_BYTES
     placement = place(function, machine.memory.size - start)
-    if placement.unplaced:
+    if not PLACE.holds(placement):
         raise machine.fault(PLACE.id, PLACE.message(placement), placement.first_use[placement.unplaced[0]])
     machine.placement.addresses.update({value: at + start for value, at in placement.addresses.items()})
 

@@ -100,7 +100,7 @@ class Machine:
         self.functions: dict[Shape, Callable[..., Any]] = {}
         self.calls: list[Function] = [function]
         self.entered: dict[Function, int] = {}
-        if self.placement.unplaced:
+        if not PLACE.holds(self.placement):
             op = self.placement.first_use[self.placement.unplaced[0]]
             raise self.fault(PLACE.id, PLACE.message(self.placement), op)
 
@@ -270,6 +270,8 @@ class Machine:
             offset, missing = place.first_unwritten()
             value = op.operand(name)
             subject = Unwritten(f"%{value.name if isinstance(value, Value) else value}", offset, missing)
+            if INIT.holds(subject):
+                return
             note = Note(f"{INIT.page}: {INIT.text}")
             self.remark_once(INIT.severity, INIT.id, INIT.message(subject), op, name, note)
 

@@ -422,7 +422,8 @@ class Verifier:
             return
         instance = static_instance(op.shape, definition, self.target)
         instance.tiles.update(self._allocated(op))
-        self._ask_one(op, HAZARD_RULES, with_regions(instance, addresses.regions(op, instance)))
+        rules = [rule for rule in HAZARD_RULES if self.target.name in rule.arches]
+        self._ask_one(op, rules, with_regions(instance, addresses.regions(op, instance)))
 
     def _ask_one(self, op: Operation, rules: Iterable[Rule], instance: Instance) -> None:
         for rule in rules:
@@ -532,7 +533,7 @@ class Verifier:
 
     def _placement(self, function: Function) -> None:
         placement = place(function, self.ub_size)
-        if placement.unplaced:
+        if not PLACE.holds(placement):
             value = placement.unplaced[0]
             op = placement.first_use[value]
             span, note = self.places.value(op, value), Note(f"{PLACE.page}: {PLACE.text}")

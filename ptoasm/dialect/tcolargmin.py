@@ -40,6 +40,8 @@ _VALUE_RUNTIME = "Value + Index Mode, Runtime checks"
 _VALUE_A2A3 = "Value + Index Mode, Implementation Check for Atlas A2/A3"
 _VALUE_A5 = "Value + Index Mode, Ascend 950PR/Ascend 950DT Implementation Check"
 _TMP = "tmp Tile Description of Atlas A2/A3"
+_USED = (2, 4)
+"""Bytes of the source elements for which a2a3 uses tmp: it takes no others."""
 _F16_EXACT = 2048
 """The largest number below which f16 holds every integer."""
 
@@ -51,21 +53,15 @@ def _modes(i: Instance) -> tuple[str, ...]:
 # --- The size of tmp, in elements (decision D-08)
 
 
-def _per_repeat_and_block(size: int) -> tuple[int, int]:
-    """elemPerRpt and elemPerBlock; at least 1 for element types that no instruction takes."""
-    size = max(size, 1)
-    return max(REPEAT_BYTES // size, 1), max(BLOCK_BYTES // size, 1)
-
-
 def _gap(cols: int, size: int) -> int:
     """tmpGapEles for ``cols`` valid columns of ``size`` bytes each."""
-    per_repeat, per_block = _per_repeat_and_block(size)
+    per_repeat, per_block = REPEAT_BYTES // size, BLOCK_BYTES // size
     return per_repeat if cols >= per_repeat else ceil_div(cols, per_block) * per_block
 
 
 def _stride(cols: int, size: int) -> int:
     """The page's stride formula for 2-byte sources in index-only mode."""
-    per_repeat, per_block = _per_repeat_and_block(size)
+    per_repeat, per_block = REPEAT_BYTES // size, BLOCK_BYTES // size
     repeats = ceil_div(cols, per_repeat)
     return ceil_div(repeats * 2, per_block) * per_block + ceil_div(repeats, per_block) * per_block
 
@@ -106,7 +102,7 @@ def _table_holds(i: Instance) -> bool | None:
 
 
 def _scratch_use(i: Instance) -> tuple[int, int] | None:
-    if i.target.name != "a2a3":
+    if i.target.name != "a2a3" or i["src"].element.size not in _USED:
         return UNUSED
     cols = i["src"].valid_cols
     return None if cols is None else (1, _by_table(i, cols) * i["src"].element.size)
@@ -116,7 +112,7 @@ def _scratch_type(i: Instance) -> TileType:
     src = i["src"].type
     cols = src.cols if src.valid_cols is None else src.valid_cols
     size = src.element.size
-    elements = 1 if size == 1 else max(_by_table(i, cols), _by_text(i, cols))
+    elements = max(_by_table(i, cols), _by_text(i, cols)) if size in _USED else 1
     return TileType.of(src.element, 1, whole_blocks(elements, size), kind=src.kind)
 
 

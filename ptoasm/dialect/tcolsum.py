@@ -100,8 +100,8 @@ def _tmp_element(id: str, page: str, **options: Any) -> Rule:
 
 def _stride_in_src_elements(i: Instance) -> int:
     """Columns of tmp's row stride, counted in src elements."""
-    tmp = i["tmp"].type
-    return tmp.cols * tmp.element.size // max(i["src"].element.size, 1)
+    tmp, size = i["tmp"].type, i["src"].element.size
+    return tmp.cols * tmp.element.size // size if size else tmp.cols
 
 
 RULES = (
