@@ -158,9 +158,7 @@ def argmin(column: list[int], kind: str) -> int:
     return best
 
 
-def tcolargmin(
-    rows: Rows, kind: str, index_kind: str, values: bool, arch: str
-) -> tuple[list[int], list[int]]:
+def tcolargmin(rows: Rows, kind: str, index_kind: str, values: bool, arch: str) -> tuple[list[int], list[int]]:
     """The bit patterns of the minima and of the indices."""
     minima, indices = [], []
     for j in range(len(rows[0])):
