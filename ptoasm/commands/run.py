@@ -128,7 +128,12 @@ def _paths(context: click.Context, parameter: click.Parameter, texts: tuple[str,
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @ub_size_option
 @click.option(
-    "--max-steps", type=click.IntRange(min=1), default=STEPS, show_default=True, metavar="N", help="Stop after so many statements."
+    "--max-steps",
+    type=click.IntRange(min=1),
+    default=STEPS,
+    show_default=True,
+    metavar="N",
+    help="Stop after so many statements.",
 )
 @click.option("--blocks", type=click.IntRange(min=1), default=1, metavar="N", help="Run for N blocks, one by one.")
 @click.option("--load-ub", metavar="PATH", help="The bytes that the UB holds from the start.")
