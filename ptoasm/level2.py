@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ptoasm.buffers import buffer_root, instance_of
 from ptoasm.dialect.base import UNUSED, whole_valid_region
+from ptoasm.dialect.common import SCRATCH_IS_NAMED
 from ptoasm.ir import DPS, SYNC, Function, Literal, Module, Operation, Value
 from ptoasm.placement import address_of
 from ptoasm.rewrite import Rewriter, is_instruction
@@ -72,9 +73,11 @@ def _known(operand: Value | Literal) -> Extent:
 
 
 def needs_scratch(op: Operation) -> bool:
-    """Whether an instruction without a scratch operand works with one."""
+    """Whether an instruction without a scratch operand works with one, or has to name one at levels 1 and 2."""
     definition = op.shape.definition
-    return definition is not None and definition.scratch_use(instance_of(op, definition)) != UNUSED
+    if definition is None or not definition.scratch:
+        return False
+    return definition.name in SCRATCH_IS_NAMED or definition.scratch_use(instance_of(op, definition)) != UNUSED
 
 
 def scratch_type(op: Operation) -> TileType:

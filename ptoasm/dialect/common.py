@@ -176,9 +176,13 @@ def _expected(f: Form) -> tuple[range, range]:
     return range(least, most + 1), range(sum(not o.optional for o in outputs), len(outputs) + 1)
 
 
+SCRATCH_IS_NAMED = ("tcolargmin", "tcolargmax")
+"""The instructions that have their scratch operand at levels 1 and 2 even where the target does not use it (FORM-03)."""
+
+
 def _needs_scratch(f: Form) -> bool:
     """Whether the form has a scratch operand that cannot be left out."""
-    return f.shape.form != SYNC and f.instruction.name in ("tcolargmin", "tcolargmax")
+    return f.shape.form != SYNC and f.instruction.name in SCRATCH_IS_NAMED
 
 
 def _miscount(f: Form) -> tuple[str, str] | None:
