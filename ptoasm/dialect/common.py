@@ -177,7 +177,7 @@ def _expected(f: Form) -> tuple[range, range]:
 
 
 SCRATCH_IS_NAMED = ("tcolargmin", "tcolargmax")
-"""The instructions that name their scratch operand at levels 1 and 2 even where the target does not use it (FORM-03)."""
+"""The instructions that name their scratch at levels 1 and 2 even where the target does not use it (FORM-03)."""
 
 
 def _needs_scratch(f: Form) -> bool:
