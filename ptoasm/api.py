@@ -37,7 +37,7 @@ def convert(module: Module, to: str, **options: Any) -> str:
 
     PtoError where the form cannot say what the program says.
     """
-    from ptoasm.convert import convert as _convert
+    from ptoasm.conversion import convert as _convert
 
     return _convert(module, to, **options).text
 

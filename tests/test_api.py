@@ -82,3 +82,25 @@ def test_only_what_is_needed_is_imported(code: str, unwanted: tuple[str, ...]) -
     check = f"{code}; import sys; print([m for m in {unwanted!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", check], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_every_name_of_the_package_stays_what_it_is() -> None:
+    """A submodule of the same name would take a function's place once it is imported."""
+    code = """
+import importlib, pkgutil, ptoasm, ptoasm.commands
+before = {name: getattr(ptoasm, name) for name in ptoasm.__all__}
+for package in (ptoasm, ptoasm.commands):
+    for found in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+        if not found.name.endswith("__main__"):
+            importlib.import_module(found.name)
+print([name for name in ptoasm.__all__ if getattr(ptoasm, name) is not before[name]])
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_convert_again_and_again() -> None:
+    module = ptoasm.parse("%d = tci 0 : !pto.tile<vec, 1x8xi32>")
+    for _ in range(2):
+        assert ptoasm.convert(module, to="ssa") == "%d = pto.tci 0 : i32 -> !pto.tile<vec, 1x8xi32>\n"
+        assert ptoasm.convert(module, to="dps") == "pto.tci ins(0 : i32) outs(%d : !pto.tile_buf<vec, 1x8xi32>)\n"

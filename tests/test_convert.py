@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 import ptoasm
-from ptoasm.convert import convert
+from ptoasm.conversion import convert
 from ptoasm.diagnostics import PtoError
 from ptoasm.ir import DPS, SSA, SYNC
 from ptoasm.verifier import verify

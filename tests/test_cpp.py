@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from ptoasm.convert import convert
+from ptoasm.conversion import convert
 from ptoasm.diagnostics import PtoError
 from tests.corpus import ROOT, module, samples
 

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from ptoasm.convert import convert
+from ptoasm.conversion import convert
 from ptoasm.diagnostics import PtoError, has_errors
 from ptoasm.parser import parse
 from ptoasm.printer import print_module

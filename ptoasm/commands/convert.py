@@ -25,7 +25,7 @@ def command(file: str, to: str, output: str | None, arch: str | None, types: str
 
     For example: ptoasm convert samples/tcolsum_sync.pto --to dps
     """
-    from ptoasm.convert import convert
+    from ptoasm.conversion import convert
     from ptoasm.diagnostics import PtoError
     from ptoasm.files import write_text
     from ptoasm.programs import read_programs
