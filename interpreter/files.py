@@ -5,15 +5,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import stat
-from collections.abc import Callable
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from ptoasm.diagnostics import Diagnostic, PtoError
+from ptoasm.files import Files
 from ptoasm.interpreter.data import DataFault, Fill, element_dtype, shape_text
 from ptoasm.interpreter.kernels import Array
 from ptoasm.source import Source
@@ -163,71 +161,23 @@ class Raw:
 # --- Writing
 
 
-class Outputs:
-    """Files that are written together: all of them, or none."""
-
-    def __init__(self) -> None:
-        self._writers: dict[str, Callable[[BinaryIO], None]] = {}
+class Outputs(Files):
+    """Arrays and bytes in files that are written together: all of them, or none."""
 
     def add_arrays(self, path: str, arrays: dict[str, Any]) -> None:
         """A file with arrays by name: a ``.npz`` with any number of them, else one."""
         if path.endswith(".npz"):
-            self._writers[path] = lambda file: _write_archive(file, arrays)
+            self.add(path, lambda file: _write_archive(file, arrays))
             return
         (array,) = arrays.values()
         if path.endswith(".bin"):
             self.add_bytes(path, np.asarray(array))
         else:
-            self._writers[path] = lambda file: np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)
+            self.add(path, lambda file: np.lib.format.write_array(file, np.asarray(array), allow_pickle=False))
 
     def add_bytes(self, path: str, array: Array) -> None:
         """A file with the elements row by row."""
-        self._writers[path] = lambda file: _write(file, array.tobytes())
-
-    def write(self) -> None:
-        """Writes every file beside its place and then moves it there. PtoError (RUN-04) where that does not work."""
-        done: list[str] = []
-        try:
-            for path, write in self._writers.items():
-                with _at(path), open(_temporary(path), "wb") as file:
-                    done.append(path)
-                    write(file)
-            for path in done:
-                with _at(path):
-                    if _temporary(path) != path:
-                        os.replace(_temporary(path), path)
-        except BaseException:
-            for path in done:
-                if _temporary(path) != path and os.path.exists(_temporary(path)):
-                    os.remove(_temporary(path))
-            raise
-
-
-class _at:
-    """Says which file could not be written."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        if os.path.isdir(self.path):
-            raise _unwritable(self.path, "it is a folder")
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, OSError | ValueError):
-            raise _unwritable(self.path, getattr(error, "strerror", None) or str(error)) from None
-
-
-def _unwritable(path: str, reason: str) -> PtoError:
-    return PtoError([Diagnostic("error", "RUN-04", f"it cannot be written: {reason}", Source("", path))])
-
-
-def _temporary(path: str) -> str:
-    """The name that a file has while it is written; a device or a pipe is written where it is."""
-    try:
-        return f"{path}.tmp" if stat.S_ISREG(os.stat(path).st_mode) else path
-    except (OSError, ValueError):
-        return f"{path}.tmp"
+        self.add(path, lambda file: _write(file, array.tobytes()))
 
 
 def _write(file: BinaryIO, data: bytes) -> None:

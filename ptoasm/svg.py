@@ -111,9 +111,10 @@ class _Picture:
     def _summary(self) -> str:
         shared = sum(overlap.live for overlap in self.map.overlaps)
         reused = len(self.map.overlaps) - shared
+        least = "at least " if self.map.more else ""
         return (
             f"{self.map.occupied:,} of {self.map.ub_size:,} bytes taken, at most {self.map.peak[0]:,} live at one "
-            f"time; pairs that share bytes: {reused} one after the other, {shared} at one time (hatched)"
+            f"time; pairs that share bytes: {least}{reused} one after the other, {shared} at one time (hatched)"
         )
 
     def _axes(self) -> Iterator[str]:

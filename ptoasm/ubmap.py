@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from ptoasm.ir import Function, Operation, Value
@@ -55,7 +56,11 @@ class Overlap(NamedTuple):
 
 
 class UbMap:
-    """The residents of the UB in order of their addresses. ``operations`` are the function's, in source order."""
+    """The residents of the UB in order of their addresses. ``operations`` are the function's, in source order.
+
+    ``overlaps`` are the pairs that share bytes; where they are very many, ``more`` is set and not all are among them:
+    first those that are live at one time.
+    """
 
     def __init__(self, function: Function, ub_size: int) -> None:
         self.function = function
@@ -63,7 +68,7 @@ class UbMap:
         self.operations = list(function.walk())
         self.placement: Placement = place(function, ub_size)
         self.residents = sorted(_residents(self), key=_by_address)
-        self.overlaps = list(_overlaps(self.residents))
+        self.overlaps, self.more = _listed(self.residents)
 
     @property
     def occupied(self) -> int:
@@ -167,6 +172,21 @@ def _holder(op: Operation, tile: Value) -> Operation:
     return holder
 
 
+MOST_OVERLAPS = 500
+"""How many pairs are listed: where a buffer is reused n times, there are n * n of them."""
+
+
+def _listed(residents: list[Resident]) -> tuple[list[Overlap], bool]:
+    """The pairs that share bytes, in order of their addresses, and whether there are more."""
+    found = list(islice(_overlaps(residents), MOST_OVERLAPS + 1))
+    if len(found) <= MOST_OVERLAPS:
+        return found, False
+    live = list(islice(_live_overlaps(residents), MOST_OVERLAPS))
+    others = [overlap for overlap in found if not overlap.live]
+    chosen = [*live, *others[: MOST_OVERLAPS - len(live)]]
+    return sorted(chosen, key=lambda overlap: (overlap.start, _by_address(overlap.second))), True
+
+
 def _overlaps(residents: list[Resident]) -> Iterator[Overlap]:
     """Every pair of tiles that share bytes, in order of their addresses."""
     active: list[Resident] = []
@@ -175,10 +195,29 @@ def _overlaps(residents: list[Resident]) -> Iterator[Overlap]:
             continue
         active = [r for r in active if r.address is not None and r.address + r.size > second.address]
         for first in active:
-            assert first.address is not None
-            end = min(first.address + first.size, second.address + second.size)
-            yield Overlap(first, second, second.address, end, first.lives_with(second))
+            yield _overlap_of(first, second)
         active.append(second)
+
+
+def _live_overlaps(residents: list[Resident]) -> Iterator[Overlap]:
+    """The pairs that share bytes and are live at one time, in order of their first uses."""
+    active: list[Resident] = []
+    placed = [r for r in residents if r.address is not None and r.first is not None]
+    for one in sorted(placed, key=lambda r: (r.first, *_by_address(r))):
+        active = [r for r in active if r.lives_with(one)]
+        for other in active:
+            first, second = sorted((one, other), key=_by_address)
+            overlap = _overlap_of(first, second)
+            if overlap.start < overlap.end:
+                yield overlap
+        active.append(one)
+
+
+def _overlap_of(first: Resident, second: Resident) -> Overlap:
+    """What two tiles share; ``second`` does not lie below ``first``."""
+    assert first.address is not None and second.address is not None
+    end = min(first.address + first.size, second.address + second.size)
+    return Overlap(first, second, second.address, end, first.lives_with(second))
 
 
 def _union(spans: Iterator[tuple[int, int]]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -100,6 +99,8 @@ def _lines(one: Mapped) -> Iterator[str]:
     )
     for overlap in ubmap.overlaps:
         yield _overlap(overlap)
+    if ubmap.more:
+        yield f"… and more pairs that share bytes: {len(ubmap.overlaps)} of them are listed"
 
 
 _HEAD = ("name", "address", "end", "bytes", "type", "lines", "address from")
@@ -148,13 +149,7 @@ def _count(number: int, noun: str) -> str:
 def _draw(file: str, maps: list[Mapped], path: str) -> None:
     if len(maps) > 1:
         raise PtoError([_about(file, f"there are {len(maps)} maps; --part and --func choose the one to draw")])
+    from ptoasm.files import write_text
     from ptoasm.svg import draw
 
-    text = draw(maps[0].map, maps[0].title)
-    try:
-        with open(f"{path}.tmp", "w", encoding="utf-8") as out:
-            out.write(text)
-        os.replace(f"{path}.tmp", path)
-    except OSError as error:
-        message = f"it cannot be written: {error.strerror or error}"
-        raise PtoError([Diagnostic("error", "RUN-04", message, Source("", path))]) from None
+    write_text(path, draw(maps[0].map, maps[0].title))

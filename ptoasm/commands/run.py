@@ -247,9 +247,9 @@ def _executed(program: Program, module: Module, options: Options, found: list[Di
     missing = _without_value(module, session, result, options)
     if missing:
         raise PtoError(missing)
+    found += _comparisons(module, result, expected, options)
     if not failed(found):
         _write(result, options)
-    found += _comparisons(module, result, expected, options)
     return result
 
 
