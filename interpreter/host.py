@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ptoasm.dialect.host import NO_EFFECT
+from ptoasm.findings import wrong_extents
 from ptoasm.interpreter import control, global_memory
 from ptoasm.interpreter.machine import Handler, Machine
 from ptoasm.interpreter.steps import CannotRun, check_counts
@@ -31,14 +32,8 @@ def alloc_tile(machine: Machine, op: Operation) -> None:
 
 def _check_extents(machine: Machine, op: Operation, type_: TileType, rows: int | None, cols: int | None) -> None:
     """TILE-02 for a valid region that only the run knows."""
-    for extent, limit, name in ((rows, type_.rows, "valid_row"), (cols, type_.cols, "valid_col")):
-        if extent is not None and not 0 <= extent <= limit:
-            raise machine.fault(
-                "TILE-02",
-                f"{name} is {extent}; it must be from 0 to {limit}, the extent of the tile",
-                op,
-                machine.places.operand(op, name),
-            )
+    for name, message in wrong_extents(type_, rows, cols):
+        raise machine.fault("TILE-02", message, op, machine.places.operand(op, name))
 
 
 def tassign(machine: Machine, op: Operation) -> None:

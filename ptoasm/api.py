@@ -11,7 +11,7 @@ from ptoasm.dialect.common import ADDRESS_ORDER, Address
 from ptoasm.ir import SSA, Module
 from ptoasm.parser import parse_or_raise
 from ptoasm.source import Source
-from ptoasm.targets import A2A3, DEFAULT, TARGETS, Target
+from ptoasm.targets import A2A3, DEFAULT, known_target
 from ptoasm.tile_types import read_type
 from ptoasm.types import TileType
 from ptoasm.verifier import verify as _verify
@@ -28,7 +28,7 @@ def verify(module: Module, arch: str | None = None, *, ub_size: int | None = Non
     ``ub_size`` is the capacity of the UB in bytes, where it is not the target's.
     """
     if arch is not None:
-        _target(arch)
+        known_target(arch)
     return _verify(module, arch, ub_size=ub_size)
 
 
@@ -49,7 +49,7 @@ def required_tmp(op: str, *types: TileType | str, arch: str | None = None, **att
     left out, in the order of the page (``tcolargmin``: src, [dstVal,] dstIdx, of which only src is needed).
     """
     if arch is not None:
-        _target(arch)
+        known_target(arch)
     definition = instruction(op.removeprefix("pto."))
     if definition is None:
         raise ValueError(f"'{op}' is no instruction")
@@ -85,7 +85,7 @@ def check_address(
 ) -> list[Diagnostic]:
     """What is wrong with a tile at an address (bytes from the start of the UB): the ADDR rules; empty if nothing is."""
     tile = type_ if isinstance(type_, TileType) else tile_type(type_)
-    on = DEFAULT if arch is None else _target(arch)
+    on = DEFAULT if arch is None else known_target(arch)
     subject = Address(tile, address, on.ub_size if ub_size is None else ub_size, on)
     source = Source(str(tile), "<address>")
     broken: dict[str, Diagnostic] = {}
@@ -94,9 +94,3 @@ def check_address(
             if not broken.keys() & set(rule.after) and not rule.holds(subject):
                 broken[rule.id] = Diagnostic("error", rule.id, rule.message(subject), source)
     return list(broken.values())
-
-
-def _target(arch: str) -> Target:
-    if arch not in TARGETS:
-        raise ValueError(f"arch is {arch!r}; it must be one of {', '.join(TARGETS)}")
-    return TARGETS[arch]

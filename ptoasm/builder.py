@@ -38,6 +38,8 @@ HOLE = re.compile(
 _NO_KEY = ()
 
 
+_DEEPEST = 100
+"""How deep regions may be nested: those who walk the IR go into each by a call."""
 _REMEMBERED = 1 << 13
 """How many shapes a template keeps at hand; operations keep their own."""
 
@@ -428,7 +430,9 @@ class Builder:
         """Opens the region that a header's ``{`` begins."""
         hidden = self._hide(op)
         self._open.append((statement.kind, span, (self.block, self._defined, self.lenient, self.names, hidden)))
-        if op is None:
+        if len(self._open) == _DEEPEST + 1:
+            self.report("PARSE-08", f"regions are nested deeper than {_DEEPEST}", span)
+        if op is None or len(self._open) > _DEEPEST:
             return
         block = Block(self.block.function, op)
         op.regions += (block,)

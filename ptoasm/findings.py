@@ -133,6 +133,15 @@ def unknown_parameter(places: Places, key: str, span: Span, function: Function) 
     )
 
 
+def wrong_extents(type_: TileType, rows: Any, cols: Any) -> list[tuple[str, str]]:
+    """TILE-02 for the extents that an operation gives a tile of a dynamic type: (the operand, what is wrong)."""
+    return [
+        (name, f"{name} is {extent}; it must be from 0 to {limit}, the extent of the tile")
+        for name, extent, limit in (("valid_row", rows, type_.rows), ("valid_col", cols, type_.cols))
+        if extent is not None and not 0 <= extent <= limit
+    ]
+
+
 def wrong_address(places: Places, op: Operation, rule: Rule, subject: Any) -> Diagnostic:
     """The diagnostic for an operation that binds a tile to an address that breaks an ADDR rule."""
     name = "addr" if op.shape.name == "pto.alloc_tile" else "address"

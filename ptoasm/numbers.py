@@ -34,8 +34,8 @@ def round_to(element: ElementType, value: Fraction | int | float) -> float:
     quantum = Fraction(2) ** (max(exponent, least) - precision + 1)
     rounded = round(magnitude / quantum) * quantum
     if rounded >= Fraction(2) ** (greatest + 1):
-        return math.copysign(math.inf, exact)
-    return math.copysign(float(rounded), exact)
+        return -math.inf if exact < 0 else math.inf
+    return -float(rounded) if exact < 0 else float(rounded)
 
 
 def exact_in(element: ElementType, start: int | float, length: int, step: int) -> bool:
@@ -63,8 +63,8 @@ def exact_in(element: ElementType, start: int | float, length: int, step: int) -
 def literal_number(text: str, element: ElementType) -> int | float | None:
     """The value of a literal as an element of this type, rounded once; None where it is not one.
 
-    An integer type takes integer literals in its range (decision D-06); a float type takes decimal numbers, and a
-    hexadecimal literal as a bit pattern.
+    An integer type takes integer literals in its range (decision D-06); a float type takes decimal numbers that do not
+    round to an infinity, and a hexadecimal literal as a bit pattern.
     """
     if text in ("true", "false"):
         return int(text == "true") if element.bits == 1 else None
@@ -76,15 +76,34 @@ def literal_number(text: str, element: ElementType) -> int | float | None:
             return number - (1 << element.bits)
         return number if number is not None and low <= number <= high else None
     if element.bits == 64 and element.text == "f64":
-        return float.fromhex(text) if hexadecimal else float(text)
+        return float.fromhex(text) if hexadecimal else _finite(float(text))
     if element not in _FORMATS:
         return None
     if hexadecimal:
         return _from_bits(element, int(text, 16))
+    near = float(text)
+    if math.isinf(near) or near == 0:
+        # Beyond every element type, or rounded to a zero by all of them; the exact number may be too long to write.
+        return _finite(near)
     from fractions import Fraction
 
-    negative_zero = text.startswith("-") and float(text) == 0
-    return -0.0 if negative_zero else round_to(element, Fraction(text))
+    return _finite(round_to(element, Fraction(text)))
+
+
+def _finite(value: float) -> float | None:
+    """None for an infinity: a literal that is too large does not fit (decision D-06)."""
+    return None if math.isinf(value) else value
+
+
+def is_decimal(text: str) -> bool:
+    """Whether a literal is a decimal number, and not a bit pattern or a truth value."""
+    return text.lstrip("-")[:1].isdigit() and "x" not in text
+
+
+def largest(element: ElementType) -> float:
+    """The largest finite value of a float type."""
+    precision, _, greatest = _FORMATS[element]
+    return float((2**precision - 1) * 2 ** (greatest + 1 - precision))
 
 
 def integer(text: str) -> int | None:

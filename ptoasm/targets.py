@@ -28,3 +28,10 @@ _ALIASES = {"a2a3": A2A3, "a2": A2A3, "a3": A2A3, "a5": A5}
 def target(name: str) -> Target | None:
     """The target with this name or alias; None for an unknown one."""
     return _ALIASES.get(name)
+
+
+def known_target(arch: str) -> Target:
+    """The target that a caller names (``a2a3`` or ``a5``); ValueError for anything else."""
+    if arch not in TARGETS:
+        raise ValueError(f"arch is {arch!r}; it must be one of {', '.join(TARGETS)}")
+    return TARGETS[arch]

@@ -133,6 +133,8 @@ def read_type(text: str) -> Type:
 
 
 def _read(text: str) -> Type:
+    if len(text) > _LONGEST_NUMBER:
+        _refuse_long_numbers(text)
     match = _TILE.match(text)
     if match is not None:
         return _read_tile(text, match)
@@ -172,6 +174,19 @@ def _read_tile(text: str, head: re.Match[str]) -> TileType:
     return template.make(numbers)
 
 
+_LONGEST_NUMBER = 18
+"""Digits: no extent of any memory is longer."""
+
+
+def _refuse_long_numbers(text: str) -> None:
+    match = _LONG_NUMBER.search(text)
+    if match is not None:
+        digits = len(match.group())
+        message = f"a number of a tile type has at most {_LONGEST_NUMBER} digits; this one has {digits}"
+        raise TextFault(message, *match.span())
+
+
+_LONG_NUMBER = re.compile(rf"\d{{{_LONGEST_NUMBER + 1},}}")
 _Parameter = tuple[str, "Token | None", Token]
 _PLAIN = re.compile(r"<[^][<>\"(){}#!]*>")
 _known_parts: dict[tuple[str | int, ...], tuple[str, str]] = {}

@@ -23,12 +23,12 @@ from ptoasm.dialect.common import (
     Form,
 )
 from ptoasm.ir import HOST, Function, Literal, Module, Operation, Shape, Value
-from ptoasm.numbers import integer, literal_number
+from ptoasm.numbers import integer, is_decimal, largest, literal_number
 from ptoasm.placement import place
 from ptoasm.regions import Region
 from ptoasm.source import Span
 from ptoasm.structure import Fault, faults, function_faults
-from ptoasm.targets import DEFAULT, TARGETS, Target, target
+from ptoasm.targets import DEFAULT, TARGETS, Target, known_target, target
 from ptoasm.types import INDEX, ElementType, TileType, Type
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ _ALL_HOLD.askable = True
 def choose_target(module: Module, arch: str | None) -> Target:
     """The target that a module is for: ``arch``, else what the module says, else a2a3 (decision D-18)."""
     if arch is not None:
-        return TARGETS[arch]
+        return known_target(arch)
     named = module.attributes.get("pto.target_arch", "").strip('"')
     return target(named) or DEFAULT
 
@@ -409,8 +409,8 @@ class Verifier:
             if isinstance(value, Value) and isinstance(value.type, TileType) and value.type.is_dynamic:
                 maker = value.definition
                 if maker is not None and maker.shape.name == "pto.alloc_tile" and not _is_reshaped(value):
-                    rows = _extent(value.type.valid_rows, maker.operand("valid_row"))
-                    cols = _extent(value.type.valid_cols, maker.operand("valid_col"))
+                    rows = _extent(value.type.valid_rows, maker.operand("valid_row"), value.type.rows)
+                    cols = _extent(value.type.valid_cols, maker.operand("valid_col"), value.type.cols)
                     if rows is not None or cols is not None:
                         found[name] = Tile(value.type, rows, cols)
         return found
@@ -490,6 +490,8 @@ class Verifier:
         if op.shape.name == "arith.constant":
             self._constant(op)
             return
+        if op.shape.name == "pto.alloc_tile":
+            self._extents(op)
         bound = addresses.bind(op)
         if bound is None:
             return
@@ -512,6 +514,16 @@ class Verifier:
                 self._add(wrong_address(self.places, op, rule, subject))
             elif answer is None:
                 self.open.append((rule, op))
+
+    def _extents(self, op: Operation) -> None:
+        """TILE-02 for the extents that ``alloc_tile`` gets as constants; of others the run asks the same."""
+        from ptoasm.findings import wrong_extents
+
+        type_ = op.outputs[0].type if op.outputs else None
+        if isinstance(type_, TileType):
+            given = [constant(op.operand(name), INDEX) for name in ("valid_row", "valid_col")]
+            for name, message in wrong_extents(type_, *given):
+                self._report_on(op, "TILE-02", "error", message, self.places.operand(op, name), ())
 
     def _structure(self, fault: Fault) -> None:
         """Host operations that do not go together with others."""
@@ -558,13 +570,15 @@ def _misfit(text: str, type_: ElementType) -> str:
     if type_.is_integer and integer(text) is not None:
         low, high = type_.range
         return f"{text} does not fit {type_}; it must be from {low} to {high}"
+    if type_.is_float and is_decimal(text):
+        return f"{text} does not fit {type_}; the largest value is {largest(type_)}"
     return f"{text} is no value of type {type_}"
 
 
-def _extent(written: int | None, given: Value | Literal | None) -> int | None:
-    """A valid extent: the one in the type, else the one that ``alloc_tile`` is given, where that is a constant."""
+def _extent(written: int | None, given: Value | Literal | None, limit: int) -> int | None:
+    """A valid extent: the one in the type, else the one that ``alloc_tile`` is given as a fitting constant."""
     found = constant(given, INDEX) if written is None else written
-    return found if isinstance(found, int) else None
+    return found if isinstance(found, int) and 0 <= found <= limit else None
 
 
 def _is_reshaped(value: Value) -> bool:
