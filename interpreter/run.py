@@ -18,6 +18,7 @@ from ptoasm.interpreter.tiles import Place, TileRef
 from ptoasm.ir import Function, Module, Value
 from ptoasm.parser import parse
 from ptoasm.placement import address_of, root
+from ptoasm.source import Span
 from ptoasm.suggest import did_you_mean
 from ptoasm.targets import Target
 from ptoasm.types import INDEX, ElementType, PointerType, TileType
@@ -105,9 +106,16 @@ class Session:
             returned = machine.run()
         return self._result(returned)
 
-    def _fault(self, code: str, message: str, *notes: Note) -> RunFault:
+    def _fault(self, code: str, message: str, *notes: Note, about: Value | None = None) -> RunFault:
+        """The exception for data that does not fit; shown where the value that it is ``about`` is used first."""
         name = self.function.name or None
-        return RunFault(Diagnostic("error", code, message, self.module.source, notes=notes, function=name))
+        span = None if about is None else self._first_use(about)
+        return RunFault(Diagnostic("error", code, message, self.module.source, span, notes, None, name))
+
+    def _first_use(self, value: Value) -> Span | None:
+        uses = self.function.uses.get(value)
+        op = uses[0][0] if uses else value.definition
+        return None if op is None else self.machine.places.value(op, value)
 
     # --- Inputs
 
@@ -124,7 +132,7 @@ class Session:
                 tile = self._whole(value)
                 self.data[tile] = self._tile_array(tile, value.type, data)
             elif value.definition is not None or value not in self.function.arguments:
-                raise self._fault("RUN-01", f"'%{name}' is computed by the program; it takes no data")
+                raise self._fault("RUN-01", f"'%{name}' is computed by the program; it takes no data", about=value)
 
     def check_name(self, name: str) -> Value:
         """The value with a name that somebody asks for; RunFault where there is none."""
@@ -142,7 +150,8 @@ class Session:
             value = op.inputs[0]
             op = value.definition
         if root(value) is not value:
-            raise self._fault("RUN-01", f"'%{value.name}' is a part of '%{root(value).name}', which takes the data")
+            message = f"'%{value.name}' is a part of '%{root(value).name}', which takes the data"
+            raise self._fault("RUN-01", message, about=value)
         return value
 
     def _prepare(self) -> None:
@@ -232,12 +241,13 @@ class Session:
             data = data(type_) if callable(data) else data
             return scalar_data(data, type_, value.name, self.seed)
         except DataFault as fault:
-            raise self._fault("RUN-02", str(fault)) from None
+            raise self._fault("RUN-02", str(fault), about=value) from None
 
     def _missing(self, value: Value) -> Fill:
         """The fill for an input without data; a fault where some inputs were given and this one was forgotten."""
         if not self.fill_missing:
-            raise self._fault("RUN-01", f"there is no data for '%{value.name}', which the program reads")
+            message = f"there is no data for '%{value.name}', which the program reads"
+            raise self._fault("RUN-01", message, about=value)
         if value.name not in self.filled:
             self.filled.append(value.name)
         return DEFAULT_FILL
@@ -247,7 +257,7 @@ class Session:
             data = data(type_) if callable(data) else data
             return tile_data(data, type_, value.name, self.seed)
         except DataFault as fault:
-            raise self._fault("RUN-02", str(fault)) from None
+            raise self._fault("RUN-02", str(fault), about=value) from None
 
     def _pointer(self, value: Value, type_: PointerType) -> Pointer:
         """The beginning of the flat array that a pointer argument stands for: one array for all blocks."""
@@ -262,11 +272,11 @@ class Session:
             data = self._missing(value) if count != 0 else Fill("zeros")
         if isinstance(data, Fill) and data.count is None and count is None:
             message = f"the length of '%{value.name}' is not known; a fill names it, as in {data.kind}(4096)"
-            raise self._fault("RUN-01", message)
+            raise self._fault("RUN-01", message, about=value)
         try:
             return flat_data(data(type_) if callable(data) else data, type_.element, value.name, self.seed, count)
         except DataFault as fault:
-            raise self._fault("RUN-02", str(fault)) from None
+            raise self._fault("RUN-02", str(fault), about=value) from None
 
     def supply(self, ref: TileRef) -> None:
         """Data for a tile that is about to be read, if it is an input and has none yet (decision D-22)."""
@@ -341,6 +351,7 @@ class Session:
             found = machine.env.get(self.names[name])
             if name not in outputs and isinstance(found, TileRef) and (found.place().views().writers > 0).any():
                 put(name, found.place())
+                self._warn_of_other_bytes(self.names[name])
             elif name not in outputs and isinstance(type_ := self.names[name].type, ElementType) and found is not None:
                 outputs[name] = _as_scalar(found, type_)
         for value, buffer in self.buffers.items():
@@ -350,6 +361,21 @@ class Session:
         result = Result(outputs, addresses, machine, self.filled)
         result.diagnostics = in_source_order(machine.diagnostics)
         return result
+
+    def _warn_of_other_bytes(self, value: Value) -> None:
+        """Says that an output that was asked for shows what another tile wrote to the same bytes (decision D-21)."""
+        machine = self.machine
+        written = machine.last_write.get(value)
+        if written is None or machine.is_intact(value):
+            return
+        others = {w.number for other, w in machine.last_write.items() if root(other) is not root(value)}
+        if not others.isdisjoint(np.unique(written.place.views().writers).tolist()):
+            message = f"what was written to '%{value.name}' is overwritten at the end; its bytes are shown as they are"
+            span = self._first_use(value)
+            name = self.function.name or None
+            machine.diagnostics.append(
+                Diagnostic("warning", "RUN-17", message, self.module.source, span, (), None, name)
+            )
 
     def _returned_values(self) -> list[Value]:
         body = self.function.body

@@ -153,6 +153,7 @@ OTHERS: tuple[Entry, ...] = (
         ("PARSE-05", "the file is not UTF-8 text"),
         ("PARSE-06", "a region is closed that is not open, or is never closed"),
         ("PARSE-07", "the file is empty"),
+        ("PARSE-08", "regions are nested too deep"),
         ("NAME-01", "a name is used that nothing defines"),
         ("NAME-02", "a name is defined twice"),
         ("NAME-03", "a name is used before the statement that defines it"),
@@ -172,6 +173,7 @@ OTHERS: tuple[Entry, ...] = (
         ("TYPE-05", "a statement of a host dialect has types or operands that do not go together"),
     ),
     Entry("ARCH-02", "remark", "the module names another target than the one it is read for", "decision D-18"),
+    Entry("RUN-17", "warning", "an output that was asked for was overwritten by another tile"),
     Entry("RUN-13", "remark", "what a tprint of the program shows"),
     Entry("NAN-01", "remark", "a run met a NaN: it counts as the minimum", "decision D-02"),
     *_others(

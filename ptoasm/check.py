@@ -198,6 +198,8 @@ def number(text: str) -> int | float | Fraction:
     if re.fullmatch(r"[-+]?0x[0-9A-Fa-f]+", text):
         return int(text, 16)
     value = float(text)
+    if value in (float("inf"), float("-inf")) and "inf" not in text:
+        raise ValueError(f"{text} is larger than every element type")
     return value if value == 0 or value != value or value in (float("inf"), float("-inf")) else Fraction(text)
 
 
@@ -213,16 +215,17 @@ class Outcome(NamedTuple):
 
 
 def check(program: Program, arch: str | None = None) -> Iterator[Outcome]:
-    """Checks a program on the targets that its comments name, else on ``arch``, else on its own."""
+    """Checks a program on the targets that its comments name, else on ``arch`` (``all``: on both), else on its own."""
     from ptoasm.verifier import choose_target
 
     try:
         wanted = directives(program)
     except PtoError as error:
-        yield Outcome(program, arch or "", error.diagnostics)
+        yield Outcome(program, "" if arch in (None, "all") else arch, error.diagnostics)
         return
     module = program.parse()
-    for name in wanted.arches or (choose_target(module, arch).name,):
+    asked = tuple(TARGETS) if arch == "all" else (choose_target(module, arch).name,)
+    for name in wanted.arches or asked:
         yield Outcome(program, name, _check(program, module, wanted, name, bool(wanted.arches or arch)))
 
 
