@@ -98,6 +98,7 @@ class View:
             return np.empty((rows, cols), self.buffer.array.dtype)
         self._check((*[1] * (len(self.shape) - 2), rows, cols)[-len(self.shape) :])
         across, along = (0, *self.strides)[-2:]
+        across, along = across if rows > 1 else 0, along if cols > 1 else 0  # of no use, and of any size, otherwise
         for corner in (0, (rows - 1) * across, (cols - 1) * along, (rows - 1) * across + (cols - 1) * along):
             self.buffer.check(self.start + corner, self.name)
         array = self.buffer.array

@@ -337,6 +337,12 @@ def test_stride_zero_repeats_and_negative_strides_go_back() -> None:
     assert run(back, {"x": Fill("arange", count=6), "y": Fill("zeros")})["y"].tolist() == [3, 4, 5, 0, 1, 2]
 
 
+def test_the_stride_of_a_single_row_is_of_no_use() -> None:
+    text = COPY.replace("strides = [%c4, %c1]", "strides = [%far, %c1]").replace("[%c2, %c3]", "[%c1, %c3]")
+    text = text.replace("  %xv", "  %far = arith.constant 9223372036854775807 : index\n  %xv", 1)
+    assert run(text, {"x": Fill("arange", count=3), "y": Fill("zeros")})["y"].tolist() == [0, 1, 2]
+
+
 def test_bfloat16_scalars() -> None:
     text = """
 func.func @k(%x: !pto.ptr<bf16>, %y: !pto.ptr<bf16>) {
