@@ -15,6 +15,7 @@ from ptoasm.level2 import ToBuffers
 from ptoasm.placement import Placement, bound_address, place
 from ptoasm.printer import COMPACT, is_broken, print_module
 from ptoasm.rewrite import Rewriter, all_values, allocate_at, binding_shape, constant_shape, is_instruction
+from ptoasm.structure import miscount
 from ptoasm.targets import A5, BLOCK_BYTES, Target
 from ptoasm.types import I64
 from ptoasm.verifier import choose_target, verify
@@ -66,24 +67,19 @@ def _refuse_faults(module: Module) -> None:
         raise PtoError(faults)
     for function in module.functions:
         for op in function.walk():
-            if is_instruction(op) and not _is_whole(op):
+            message = _misfit(op) if is_instruction(op) else ""
+            if message:
                 name = function.name or None
-                message = "it has not the operands and results that it is written with; it cannot be converted"
                 raise PtoError(
                     [Diagnostic("error", "CONV-01", message, module.source, op.span, (), op.shape.short_name, name)]
                 )
 
 
-def _is_whole(op: Operation) -> bool:
-    """Whether an instruction has its operands and results: of those without rules nothing else asks."""
+def _misfit(op: Operation) -> str:
+    """What is wrong with an instruction's operands and results: where it has no rules, nothing else asks."""
     definition, shape = op.shape.definition, op.shape
     assert definition is not None
-    required = sum(not o.optional for o in definition.inputs), sum(not o.optional for o in definition.outputs)
-    return (
-        required[0] <= len(op.inputs) <= len(definition.inputs)
-        and required[1] <= len(shape.output_types) <= len(definition.outputs)
-        and not is_broken(op)
-    )
+    return miscount(shape, definition) or ("its text cannot be said in another way" if is_broken(op) else "")
 
 
 _SHAPE_FAULTS = ("PARSE-", "NAME-", "TYPE-", "FORM-03", "FORM-04", "FORM-05")

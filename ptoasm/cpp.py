@@ -93,6 +93,7 @@ class _Function:
         self.lines: list[str] = []
         self.aliases: dict[tuple[TileType, str], str] = {}
         self.names: dict[Value, str] = {}
+        self.used: set[str] = set()
         self.declared: set[Value] = set()
         self.depth = 1
         self.results: list[Value] = []
@@ -183,8 +184,8 @@ class _Function:
         found = self.names.get(root)
         if found is None:
             base = _identifier(root.name)
-            used = set(self.names.values())
-            found = self.names[root] = base if base not in used else f"{base}_{len(used)}"
+            found = self.names[root] = base if base not in self.used else f"{base}_{len(self.used)}"
+            self.used.add(found)
         return found
 
     def _operand(self, op: Operation, value: Value | Literal, type_: Type | None = None) -> str:

@@ -31,6 +31,7 @@ class _Plan(NamedTuple):
     rebound: set[Operation]
     gone: set[Value]
     last: set[tuple[Operation, Value]]
+    visible: set[str]
 
 
 class ToValues(Rewriter):
@@ -47,7 +48,7 @@ class ToValues(Rewriter):
         self.addresses = addresses or {}
         self.current: dict[Value, Value] = {}
         self.bound: dict[Value, Value | Literal] = {}
-        self.plan = _Plan({}, set(), set(), set(), set(), set())
+        self.plan = _Plan({}, set(), set(), set(), set(), set(), set())
         self.called = {op.shape.keywords.get("symbol") for f in module.functions for op in f.walk()}
         self._noted: set[Value] = set()
 
@@ -137,7 +138,8 @@ class ToValues(Rewriter):
         for buffer in buffers.values():
             self._check(buffer)
         gone = self._unused_scratch(function) if self.form == SYNC else set()
-        return _Plan(buffers, others, kept, _rebound(buffers), gone, _last_writes(buffers))
+        visible = {b.value.name for b in buffers.values() if b.is_given and b.handle}
+        return _Plan(buffers, others, kept, _rebound(buffers), gone, _last_writes(buffers), visible)
 
     def _is_other_name(self, function: Function, value: Value) -> bool:
         """Whether it stands for memory that has another name too: a part of a tile, what a region or a call passes."""
@@ -289,7 +291,7 @@ class ToValues(Rewriter):
         assert root is not None
         value = Value(self.unused("tmp"), type_, root)
         if self.function.flat and self.block is root:
-            self.values[value] = value
+            self.add_free(value)
         else:
             self.add_alloc(value, [], op)
         at = [o.name for o in definition.inputs].index(definition.scratch)
@@ -385,7 +387,7 @@ class ToValues(Rewriter):
 
     def _is_visible(self, name: str) -> bool:
         """Whether an argument or input that stays has this name."""
-        return any(b.value.name == name for b in self.plan.buffers.values() if b.is_given and b.handle)
+        return name in self.plan.visible
 
     def _home(self, root: Value) -> Value | Literal | None:
         if root in self.bound:

@@ -157,7 +157,7 @@ class ToBuffers(Rewriter):
         assert root is not None
         value = Value(self.unused("tmp"), scratch_type(op).with_(kind="tile_buf"), root)
         if self.function.flat and self.block is root:
-            self.values[value] = value
+            self.add_free(value)
         else:
             self.add_alloc(value, [], op)
         return value

@@ -30,6 +30,8 @@ class Rewriter:
         self.module = Module(module.source)
         self.values: dict[Value, Value] = {}
         self.names: set[str] = set()
+        self.free: list[Value] = []
+        self._numbers: dict[str, int] = {}
         self.by_name: dict[str, Value] = {}
         self.block: Block = Block(Function(self.module))
         self.function: Function = self.block.function
@@ -79,11 +81,13 @@ class Rewriter:
             return new
         assert new.body is not None
         self.function = new
+        self.free = []
+        self._numbers = {}
         self.by_name = {value.name: value for value in all_values(old)}
         self.names = set(self.by_name)
         self.begin(old, new)
         self.copy_block(old.body, new.body)
-        new.body.free = [v for v in dict.fromkeys(self.values.values()) if v.owner is new.body and old.flat]
+        new.body.free = [v for v in self.free if v.owner is new.body] if old.flat else []
         return new
 
     def begin(self, old: Function, new: Function) -> None:
@@ -146,8 +150,13 @@ class Rewriter:
         if found is None:
             root = self.function.body
             assert root is not None
-            found = self.values[old] = Value(old.name, self.type_of(old), root)
+            found = self.bind(old, self.add_free(Value(old.name, self.type_of(old), root)))
         return found
+
+    def add_free(self, value: Value) -> Value:
+        """Takes note of a value that, in a flat program, nothing may come to define."""
+        self.free.append(value)
+        return value
 
     def bind(self, old: Value, new: Value) -> Value:
         """Lets ``new`` stand for ``old``."""
@@ -171,10 +180,10 @@ class Rewriter:
     def fresh(self, stem: str) -> str:
         """A name that nothing in the function has: ``stem.1``, ``stem.2``, …"""
         stem = stem.replace("#", ".")
-        number = 1
-        while f"{stem}.{number}" in self.names:
+        number = self._numbers.get(stem, 1)
+        while (name := f"{stem}.{number}") in self.names:
             number += 1
-        name = f"{stem}.{number}"
+        self._numbers[stem] = number
         self.names.add(name)
         return name
 

@@ -16,6 +16,7 @@ from ptoasm.ir import DPS, SSA, SYNC
 from ptoasm.verifier import verify
 from tests.corpus import everything, module, samples
 from tests.programs import FORMS, LAYOUTS, generate, programs
+from tests.work import calls
 
 ARCHES = ("a2a3", "a5")
 
@@ -60,7 +61,7 @@ def check(text: str, to: str, arch: str) -> None:
 
 
 UNSAYABLE = (
-    "CONV-01 it has not the operands",
+    "CONV-01 it has",
     "TYPE-",
     "FORM-03",
     "FORM-04",
@@ -392,3 +393,10 @@ def test_place_says_what_does_not_fit() -> None:
     with pytest.raises(PtoError) as caught:
         converted(text, DPS, "a2a3", place=True)
     assert caught.value.diagnostics[0].code == "PLACE-01"
+
+
+@pytest.mark.parametrize("to", ["sync", "ssa", "dps", "generic", "cpp"])
+def test_converting_is_linear(to: str) -> None:
+    short, long = (module("".join(SUM.replace("%d", f"%d{k}") for k in range(n))) for n in (100, 400))
+    convert(short, to)
+    assert calls(lambda: convert(long, to)) < 5 * calls(lambda: convert(short, to))

@@ -109,7 +109,7 @@ def _dropped(node: ast.AST, about: str) -> Iterator[Site]:
         return
     types = all(isinstance(e, ast.Name) and ELEMENTS.fullmatch(e.id) for e in node.elts)
     words = all(isinstance(e, ast.Constant) and isinstance(e.value, str) for e in node.elts)
-    if types or (words and len(node.elts) > 1):
+    if types or words:
         for k in range(len(node.elts)):
             yield Site("type", node, ("elts", [*node.elts[:k], *node.elts[k + 1 :]]), about)
 
@@ -119,7 +119,7 @@ def predicates(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
-            if "message" not in node.name and node.name not in NOT_RULES:
+            if not re.search("message|place", node.name) and node.name not in NOT_RULES:
                 yield from _of_function(node, functions)
         elif isinstance(node, ast.Assign):
             yield from _of_calls(node, getattr(node.targets[0], "id", "?"))

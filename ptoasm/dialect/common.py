@@ -185,27 +185,44 @@ def _needs_scratch(f: Form) -> bool:
     return f.shape.form != SYNC and f.instruction.name in SCRATCH_IS_NAMED
 
 
-def _miscount(f: Form) -> tuple[str, str] | None:
-    """What is wrong with a number of operands, results or types, and its place."""
+def _miscounted(f: Form) -> str:
+    """The list that has a wrong number of members; empty where none has."""
+    inputs, outputs = _expected(f)
+    if f.n_inputs not in inputs:
+        return "operands"
+    if f.shape.keywords.get("results"):
+        return "stray results"
+    if f.n_outputs not in outputs:
+        return "results"
+    first, second = f.shape.type_counts or (0, 0)
+    return "operand types" if first else "result types" if second else ""
+
+
+def _count_message(f: Form) -> str:
     inputs, outputs = _expected(f)
     result = "destination" if f.shape.form == DPS else "result"
-    if f.n_inputs not in inputs:
-        place = f"#{inputs[-1]}" if f.n_inputs > inputs[-1] else ""
-        return f"has {count(f.n_inputs, 'operand')}; {f.level} has {_range(inputs)}", place
-    if f.shape.form == DPS and f.shape.keywords.get("results", 0):
-        return "has results; at level 2 it has none, and its destinations stand in outs(…)", "results"
-    if f.n_outputs not in outputs:
-        place = f"#{f.n_inputs + outputs[-1]}" if f.n_outputs > outputs[-1] else ""
-        return f"has {count(f.n_outputs, result)}; {f.level} has {_range(outputs)}", place
     first, second = f.shape.type_counts or (0, 0)
     typed = f.n_inputs
     if f.shape.form == SYNC:
         typed = sum(not operand.scalar for operand in f.instruction.inputs[: f.n_inputs])
-    if first:
-        return _types_message(typed + first, "operand", typed), ":"
-    if second:
-        return _types_message(f.n_outputs + second, result, f.n_outputs), ":>"
-    return None
+    return {
+        "operands": f"has {count(f.n_inputs, 'operand')}; {f.level} has {_range(inputs)}",
+        "stray results": "has results; at level 2 it has none, and its destinations stand in outs(…)",
+        "results": f"has {count(f.n_outputs, result)}; {f.level} has {_range(outputs)}",
+        "operand types": _types_message(typed + first, "operand", typed),
+        "result types": _types_message(f.n_outputs + second, result, f.n_outputs),
+    }[_miscounted(f)]
+
+
+def _count_place(f: Form) -> tuple[str, str]:
+    """The first operand or result that is too many; the list that does not fit; else the operation's name."""
+    inputs, outputs = _expected(f)
+    place = {"stray results": "results", "operand types": ":", "result types": ":>"}.get(_miscounted(f), "")
+    if _miscounted(f) == "operands" and f.n_inputs > inputs[-1]:
+        place = f"#{inputs[-1]}"
+    elif _miscounted(f) == "results" and f.n_outputs > outputs[-1]:
+        place = f"#{f.n_inputs + outputs[-1]}"
+    return place, ""
 
 
 def _types_message(types: int, what: str, wanted: int) -> str:
@@ -290,10 +307,10 @@ FORM_RULES = (
         "FORM-04",
         "the number of operands, results and types is the one of the form",
         _SYNTAX,
-        lambda f: _miscount(f) is None,
-        lambda f: (_miscount(f) or ("", ""))[0],
+        lambda f: not _miscounted(f),
+        _count_message,
         after="FORM-03",
-        place=lambda f: ((_miscount(f) or ("", ""))[1], ""),
+        place=_count_place,
     ),
     Rule(
         "FORM-05",

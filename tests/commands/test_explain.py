@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+import ptoasm
 from ptoasm.catalog import OTHERS, entries, rules
 from ptoasm.cli import cli
 
@@ -47,6 +51,15 @@ def test_every_code_is_explained(capsys: pytest.CaptureFixture[str], code: str) 
     status, out, _ = explain(capsys, code)
     assert status == 0
     assert out.startswith(f"{code}: ")
+
+
+def test_every_code_that_the_sources_mention_has_an_entry() -> None:
+    root = Path(ptoasm.__file__).parent
+    files = [*root.rglob("*.py"), *(root / "interpreter").rglob("*.py")]
+    code = re.compile(r'"([A-Z]{3,6}-\d\d)"')
+    mentioned = {match for file in files for match in code.findall(file.read_text(encoding="utf-8"))}
+    assert len(mentioned) > 80
+    assert mentioned <= {entry.id for entry in entries()}
 
 
 def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
