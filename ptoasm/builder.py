@@ -674,7 +674,7 @@ def _instruction_shape(
         output_names=tuple(o.name for o in declared[:n_out]),
         keywords=keywords,
         duplicates=duplicates,
-        type_counts=None if statement.kind == "assign_at" else counts,
+        type_counts=(0, 0) if statement.kind == "assign_at" else counts,
     )
 
 

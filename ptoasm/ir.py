@@ -120,7 +120,7 @@ class Shape:
         output_names: tuple[str, ...] = (),
         keywords: dict[str, Any] | None = None,
         duplicates: tuple[str, ...] = (),
-        type_counts: tuple[int, int] | None = None,
+        type_counts: tuple[int, int] = (0, 0),
     ) -> None:
         self.name = name
         self.form = form

@@ -366,7 +366,7 @@ def is_broken(op: Operation) -> bool:
 def _is_miscounted(op: Operation) -> bool:
     """Whether there are too many types or too few; a scalar may go without one where it is no matter of rules."""
     shape = op.shape
-    inputs, outputs = shape.type_counts or (0, 0)
+    inputs, outputs = shape.type_counts
     if shape.name == "pto.tassign" or inputs == outputs == 0:
         return False
     untyped = [t is None for t in shape.input_types]

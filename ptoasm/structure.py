@@ -77,7 +77,7 @@ def miscount(shape: Shape, definition: Instruction) -> str:
         if not least <= len(given) <= most:
             wanted = f"{least}" if least == most else f"{least} to {most}"
             return f"it has {count(len(given), noun)}; it must have {wanted}"
-    inputs, outputs = shape.type_counts or (0, 0)
+    inputs, outputs = shape.type_counts
     scalars = sum(one.scalar for one in definition.inputs[: len(shape.input_types)])
     if inputs not in (0, -scalars) or outputs != 0:
         return "it has not as many types as operands and results"

@@ -49,6 +49,7 @@ EQUIVALENT = {
     r"by one common:\d+ _within: 0 -> -1": "valid=-1 is another spelling of ?, so that no extent is -1",
     r"by one tcolargmin:\d+ _gap: cols >= per_repeat": "both branches give a whole repeat where cols is one",
     r"by one tcolsum:\d+ _written: 0 -> -?1": "a region of no rows or columns has no bytes, whatever the other is",
+    r"by one common:\d+ INIT-01: 0 -> -1": "a run asks it only of a read in which a byte is missing",
     r"by one numbers:\d+ exact_in: 0 -> 1": "one element is S itself, which is a value of the type",
 }
 """Mutants that change nothing that can be seen, by their description, and why."""

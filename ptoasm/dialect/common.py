@@ -194,14 +194,14 @@ def _miscounted(f: Form) -> str:
         return "stray results"
     if f.n_outputs not in outputs:
         return "results"
-    first, second = f.shape.type_counts or (0, 0)
+    first, second = f.shape.type_counts
     return "operand types" if first else "result types" if second else ""
 
 
 def _count_message(f: Form) -> str:
     inputs, outputs = _expected(f)
     result = "destination" if f.shape.form == DPS else "result"
-    first, second = f.shape.type_counts or (0, 0)
+    first, second = f.shape.type_counts
     typed = f.n_inputs
     if f.shape.form == SYNC:
         typed = sum(not operand.scalar for operand in f.instruction.inputs[: f.n_inputs])
