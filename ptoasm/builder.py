@@ -26,12 +26,13 @@ from ptoasm.tile_types import parameter_spans, read_type
 from ptoasm.types import INDEX, TILE_FIELDS, TileType, Type
 
 HOLE = re.compile(
-    r"(%(?:[\w.$]|-(?!>))+(?:\#\d+)?"  # a value
-    r"|!pto\.\w+<[^<>]*>"  # a type
-    # A literal. What may not stand before it is looked for behind its first character: a pattern whose alternatives
-    # begin with known characters is found twice as fast.
-    r"|\d(?<![\w.%@\"\#-].)(?:(?<=0)x[0-9A-Fa-f]+|\d*(?:\.\d*)?(?:[eE][+-]?\d+)?)(?![\w.])"
-    r"|-\d(?<![\w.%@\"\#-]..)(?:(?<=0)x[0-9A-Fa-f]+|\d*(?:\.\d*)?(?:[eE][+-]?\d+)?)(?![\w.]))"
+    # Known characters begin what is looked for, and what may stand before them is looked for behind them: such a
+    # pattern is found two to three times as fast.
+    r"([%!0-9-](?:"
+    r"(?<=%)(?:[\w.$]|-(?!>))[\w.$]*(?:-(?!>)[\w.$]*)*(?:\#\d+)?"  # a value
+    r"|(?<=!)pto\.\w+<[^<>]*>"  # a type
+    r"|(?<=\d)(?<![\w.%@\"\#-].)(?:(?<=0)x[0-9A-Fa-f]+|\d*(?:\.\d*)?(?:[eE][+-]?\d+)?)(?![\w.])"  # a literal
+    r"|(?<=-)\d(?<![\w.%@\"\#-]..)(?:(?<=0)x[0-9A-Fa-f]+|\d*(?:\.\d*)?(?:[eE][+-]?\d+)?)(?![\w.])))"
 )
 """What two statements of one template may differ in."""
 

@@ -1,12 +1,15 @@
 """The text of a type to a type.
 
-A type is parsed once for each distinct text; texts that differ only in their numbers share one parse by the grammar.
+A type is parsed once for each distinct text. One whose parameters were all met before, if with other extents, is put
+together from what the grammar made of them then.
 """
 
 from __future__ import annotations
 
 import re
 from contextlib import suppress
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 from lark.exceptions import UnexpectedInput
@@ -33,7 +36,8 @@ _TILE = re.compile(r"pto\.(tile|tile_buf)\s*(?=<)")
 _POINTER = re.compile(r"(?:pto\.ptr\s*)?<\s*(\w+)\s*(?:,\s*([^<>]*?)\s*)?>")
 """``pto.ptr<f32>``, ``pto.ptr<f32, gm>``, and what is left of them where only a pointer can stand: ``<f32, gm>``."""
 _VIEW = re.compile(r"pto\.(tensor_view|partition_tensor_view)\s*<\s*((?:(?:\d+|\?)\s*x\s*)+)(\w+)\s*>")
-_NUMBERS = re.compile(r"(\b\d+(?:x\d+)*)")
+_NUMBERS = re.compile(r"(\d(?<!\w\d)\d*(?:x\d+)*)")
+"""Extents; that a word ends before one is looked for behind its first digit, which is found faster."""
 
 _KEYS = {
     "loc": "loc",
@@ -67,54 +71,6 @@ _NO_TYPE = "PARSE-03"
 EXAMPLE = "!pto.tile<vec, 16x256xf32>"
 
 
-class _Number:
-    """Stands for a number of the text while a template is made: number ``index``, its part ``part`` or all of it."""
-
-    __slots__ = ("index", "part")
-
-    def __init__(self, index: int, part: int | None) -> None:
-        self.index = index
-        self.part = part
-
-
-class _Template:
-    """What texts that differ only in their numbers have in common."""
-
-    __slots__ = ("base", "fixed", "pairs", "singles", "valid_default")
-
-    def __init__(self, fields: dict[str, Any], numbers: int) -> None:
-        self.valid_default = fields["valid_rows"] is fields["rows"], fields["valid_cols"] is fields["cols"]
-        self.base = [fields[name] for name in TILE_FIELDS]
-        for at, default in zip((5, 6), self.valid_default, strict=True):
-            if default:
-                self.base[at] = None
-        self.singles: list[tuple[int, int]] = []
-        self.pairs: dict[int, list[int]] = {}
-        for at, value in enumerate(self.base):
-            if isinstance(value, _Number):
-                if value.part is None:
-                    self.singles.append((at, value.index))
-                else:
-                    self.pairs.setdefault(value.index, [0, 0])[value.part] = at
-        used = {index for _, index in self.singles} | self.pairs.keys()
-        self.fixed = [index for index in range(numbers) if index not in used]
-
-    def make(self, numbers: list[str]) -> TileType:
-        """The type with these numbers; ValueError where they do not have the template's form."""
-        fields = self.base.copy()
-        for at, index in self.singles:
-            fields[at] = int(numbers[index])
-        for index, (first, second) in self.pairs.items():
-            rows, cols = numbers[index].split("x")
-            fields[first], fields[second] = int(rows), int(cols)
-        rows_default, cols_default = self.valid_default
-        fields[5] = fields[3] if rows_default else None if fields[5] == -1 else fields[5]
-        fields[6] = fields[4] if cols_default else None if fields[6] == -1 else fields[6]
-        return TileType.from_fields(tuple(fields))
-
-
-_templates: dict[tuple[str, ...], dict[tuple[str, ...], _Template]] = {}
-"""By the text without its numbers, then by those numbers that decide more than an extent (``pad=1``)."""
 _types: dict[str, Type] = {}
 _interned: dict[str, Type] = {}
 """Types other than tiles, by what they say."""
@@ -157,21 +113,89 @@ _BUILTIN = ("memref", "vector", "tensor", "tuple", "complex")
 
 
 def _read_tile(text: str, head: re.Match[str]) -> TileType:
-    parts = _NUMBERS.split(text)
-    key = tuple(parts[::2])
-    numbers = parts[1::2]
-    templates = _templates.get(key)
-    if templates is not None:
-        fixed = next(iter(templates.values())).fixed
-        template = templates.get(tuple([numbers[index] for index in fixed]))
-        if template is not None:
-            try:
-                return template.make(numbers)
-            except ValueError:
-                pass  # a number of another form than the template's: the grammar says what is wrong with it
-    template = _Template(_TileReader(text, head, symbolic=True).fields(), len(numbers))
-    _templates.setdefault(key, {})[tuple([numbers[index] for index in template.fixed])] = template
-    return template.make(numbers)
+    code = text[head.end() :]
+    if code[-1] == ">":
+        known = _from_parts(head[1], code[1:-1].split(","))
+        if known is not None:
+            return known
+    reader = _TileReader(text, head)
+    fields = reader.fields()
+    for part, kind, given in reader.taken:
+        _remember(part, kind, given)
+    return TileType.from_fields(_ordered(fields))
+
+
+# --- Parameters that were met before
+
+Given = tuple[tuple[str, Any], ...]
+"""What a parameter says: names of fields, and their values."""
+
+_ordered = itemgetter(*TILE_FIELDS)
+_DEFAULTS: dict[str, Any] = {
+    "kind": "tile",
+    "loc": "vec",
+    "blayout": "row_major",
+    "slayout": "none_box",
+    "fractal": DEFAULT_FRACTAL,
+    "pad": "null",
+    "extra": (),
+}
+
+
+class _Parts(dict[str, Given]):
+    """What parameters say, by their text; one that differs from an earlier one only in its extents is filled in."""
+
+    def __missing__(self, part: str) -> Given:
+        pieces = _NUMBERS.split(part)
+        names, rest = _numbered[tuple(pieces[::2])]
+        numbers = _numbers(pieces)
+        if len(numbers) != len(names) or (len(part) > _LONGEST_NUMBER and _LONG_NUMBER.search(part)):
+            raise KeyError(part)
+        if len(self) > _REMEMBERED:
+            self.clear()
+        given = self[part] = (*zip(names, numbers, strict=True), *rest)
+        return given
+
+
+_parts = _Parts()
+"""Parameters that say the same wherever they stand: ``rows=16``, ``16x256xf32``."""
+_first_words: dict[str, Given] = {}
+"""Words that begin a list of parameters: what one says further on depends on what stands before it."""
+_numbered: dict[tuple[str, ...], tuple[tuple[str, ...], Given]] = {}
+"""By the text without its numbers: the fields that the numbers are the values of, and what else a parameter says."""
+
+
+def _numbers(pieces: list[str]) -> list[int]:
+    return [int(number) for piece in pieces[1::2] for number in piece.split("x")]
+
+
+def _remember(part: str, kind: str, given: Given) -> None:
+    """Takes note of what the grammar found a parameter to say; "first" is the kind of a word that is the first."""
+    numbers = [value for _, value in given if isinstance(value, int)]
+    if kind == "first":
+        _first_words[part] = given
+    elif all(number >= 0 for number in numbers):
+        _parts[part] = given
+        pieces = _NUMBERS.split(part)
+        if numbers and numbers == _numbers(pieces):
+            names = tuple(name for name, value in given if isinstance(value, int))
+            _numbered[tuple(pieces[::2])] = names, tuple(one for one in given if not isinstance(one[1], int))
+
+
+def _from_parts(kind: str, parts: list[str]) -> TileType | None:
+    """The type with these parameters; None where one is new, where one is given twice, or one is missing."""
+    try:
+        first = _first_words.get(parts[0]) or _parts[parts[0]]
+        given = [*first, *chain.from_iterable(map(_parts.__getitem__, parts[1:]))]
+        fields = _DEFAULTS | dict(given)
+        if len(dict(given)) < len(given):
+            return None
+        fields["kind"] = kind
+        fields.setdefault("valid_rows", fields["rows"])
+        fields.setdefault("valid_cols", fields["cols"])
+        return TileType.from_fields(_ordered(fields))
+    except KeyError:
+        return None
 
 
 _LONGEST_NUMBER = 18
@@ -235,6 +259,12 @@ def parameter_spans(text: str) -> dict[str, tuple[int, int]]:
     return {**reader.spans, "kind": head.span()}
 
 
+def _valid(text: str) -> int | None:
+    """A valid extent; ``?`` and ``-1`` are known at run time only."""
+    number = None if text == "?" else int(text)
+    return None if number == -1 else number
+
+
 def _pieces(token: Token, *texts: str) -> list[Token]:
     """The parts of ``16x256xf32``, each with its place."""
     parts = []
@@ -246,9 +276,9 @@ def _pieces(token: Token, *texts: str) -> list[Token]:
 
 
 class _TileReader:
-    """Reads the parameters of one tile type. ``symbolic``: numbers of the text are kept as places, not as values."""
+    """Reads the parameters of one tile type. ``taken`` holds those that a memo can keep: text, kind, what it says."""
 
-    def __init__(self, text: str, head: re.Match[str], *, symbolic: bool = False) -> None:
+    def __init__(self, text: str, head: re.Match[str]) -> None:
         self.text = text
         self.kind = head[1]
         self.offset = head.end()
@@ -256,11 +286,20 @@ class _TileReader:
         self.extra: list[tuple[str, str]] = []
         self.spans: dict[str, tuple[int, int]] = {}
         self.positions = iter(_POSITIONS)
-        self.numbers = {m.start(): (k, m.group()) for k, m in enumerate(_NUMBERS.finditer(text))} if symbolic else {}
+        self.taken: list[tuple[str, str, Given]] = []
 
     def fields(self) -> dict[str, Any]:
-        for kind, key, value in self._parameters():
+        parameters = self._parameters()
+        code = self.text[self.offset :]
+        texts = code[1:-1].split(",") if _PLAIN.fullmatch(code) else [""] * len(parameters)
+        for text, (kind, key, value) in zip(texts, parameters, strict=True):
+            before = len(self.values)
             self._take(kind, key, value)
+            given = tuple(self.values.items())[before:]
+            if kind == "word" and not before:
+                kind = "first"
+            if text and given and kind in ("keyed", "shaped", "first"):
+                self.taken.append((text, kind, given))
         missing = [name for name in ("element", "rows", "cols") if name not in self.values]
         if missing:
             named = {"element": "an element type", "rows": "rows", "cols": "columns"}
@@ -271,21 +310,9 @@ class _TileReader:
                 len(self.text),
                 _NO_TYPE,
             )
-        values = {
-            "kind": self.kind,
-            "loc": "vec",
-            "blayout": "row_major",
-            "slayout": "none_box",
-            "fractal": DEFAULT_FRACTAL,
-            "pad": "null",
-            "valid_rows": self.values["rows"],
-            "valid_cols": self.values["cols"],
-            "extra": tuple(self.extra),
-        } | self.values
-        if values["valid_rows"] == -1:
-            values["valid_rows"] = None
-        if values["valid_cols"] == -1:
-            values["valid_cols"] = None
+        values = _DEFAULTS | self.values | {"kind": self.kind, "extra": tuple(self.extra)}
+        for extent in ("rows", "cols"):
+            values.setdefault(f"valid_{extent}", values[extent])
         return values
 
     def _parameters(self) -> list[tuple[str, Token | None, Token]]:
@@ -335,8 +362,8 @@ class _TileReader:
         elif kind == "shaped":
             rows, cols, element = value.value.split("x", 2)
             parts = _pieces(value, rows, cols, element)
-            self._set("rows", self._physical(value, rows, 0), parts[0])
-            self._set("cols", self._physical(value, cols, 1), parts[1])
+            self._set("rows", self._physical(value, rows), parts[0])
+            self._set("cols", self._physical(value, cols), parts[1])
             self._set("element", element_type(element), parts[2])
         elif kind == "integer":
             self._integer(value)
@@ -357,20 +384,20 @@ class _TileReader:
                 )
             rows, cols = value.value.split("x")
             parts = _pieces(value, rows, cols)
-            self._set("valid_rows", self._extent(value, rows, 0), parts[0])
-            self._set("valid_cols", self._extent(value, cols, 1), parts[1])
+            self._set("valid_rows", _valid(rows), parts[0])
+            self._set("valid_cols", _valid(cols), parts[1])
         elif field in ("rows", "cols", "valid_rows", "valid_cols"):
             dynamic = field.startswith("valid")
             if value.type != "tile_type__INTEGER" and not (dynamic and value.value == "?"):
                 wanted = "a number or ?" if dynamic else "a number"
                 raise self._fault(f"{key.value}={value.value} must be {wanted}", value.start, value.end)
-            self._set(field, None if value.value == "?" else self._extent(value, value.value, None), value)
+            self._set(field, _valid(value.value) if dynamic else int(value.value), value)
         elif field == "element":
             self._set(field, element_type(value.value), value)
         else:
             self._set(field, self._enum(field, value), value)
 
-    def _physical(self, token: Token, text: str, part: int) -> Any:
+    def _physical(self, token: Token, text: str) -> int:
         if text == "?":
             raise self._fault(
                 f"'{token.value}' has a ? in the physical shape, which must be numbers; "
@@ -378,22 +405,12 @@ class _TileReader:
                 token.start,
                 token.end,
             )
-        return self._extent(token, text, part)
-
-    def _extent(self, token: Token, text: str, part: int | None) -> Any:
-        if text == "?":
-            return None
-        number = self.numbers.get(token.start + self.offset)
-        if number is None:
-            return int(text)
-        index, written = number
-        whole = written if part is None else "x".join(token.value.split("x")[:2])
-        return _Number(index, part) if whole == written and "?" not in token.value else int(text)
+        return int(text)
 
     def _integer(self, value: Token) -> None:
         for field in ("rows", "cols"):
             if field not in self.values:
-                self._set(field, self._extent(value, value.value, None), value)
+                self._set(field, int(value.value), value)
                 return
         self._positional(value)
 
@@ -422,7 +439,7 @@ class _TileReader:
         word = value.value
         if field == "fractal":
             if value.type == "tile_type__INTEGER":
-                return self._extent(value, word, None)
+                return int(word)
             return DEFAULT_FRACTAL if word == "None" else word
         known = _ENUMS[field]
         found = known.get(word if field == "loc" else word.lower())
