@@ -8,13 +8,12 @@ for text that the grammar has read.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from ptoasm.diagnostics import Diagnostic, Note
 from ptoasm.dialect import instruction
-from ptoasm.dialect.base import Instruction
 from ptoasm.host_types import Signature, Written, signature
 from ptoasm.ir import DPS, HOST, SSA, SYNC, Block, Function, Literal, Module, Operation, Shape, Value
 from ptoasm.lexer import TextFault, Token
@@ -49,13 +48,16 @@ class Template:
     """A statement with holes.
 
     ``inputs`` and ``outputs`` say where the names and literals stand: the index of a hole, or the text
-    itself where it is none. ``types`` are the holes that the shape depends on, and ``shapes`` the shapes made so far.
+    itself where it is none. ``types`` are the types, ``typed`` those that are holes, on which the shape depends, and
+    ``shapes`` the shapes made so far.
     ``names`` and ``literals`` are the holes that must hold a value's name and a literal. ``fixed`` are holes that must
-    have the text they had (numbers in attributes): ``variants`` holds a template for each.
+    have the text they had (numbers in attributes): ``variants`` holds a template for each. ``frame`` is what the shapes
+    of an instruction have in common.
     """
 
     __slots__ = (
         "fixed",
+        "frame",
         "inputs",
         "key",
         "literals",
@@ -65,6 +67,7 @@ class Template:
         "statement",
         "stray",
         "text",
+        "typed",
         "types",
         "variants",
     )
@@ -99,10 +102,11 @@ class Template:
         self.literals = [k for named, k in self.inputs if not named and isinstance(k, int)]
         types = [place(span) for span in (*(statement.input_types or ()), *(statement.output_types or ()))]
         self.types = types
-        holes = [t for t in types if isinstance(t, int)]
-        self.key: Callable[[list[str]], Any] = itemgetter(*holes) if holes else _no_key
+        self.typed = [t for t in types if isinstance(t, int)]
+        self.key: Callable[[list[str]], Any] = itemgetter(*self.typed) if self.typed else _no_key
         self.fixed = tuple(k for k in range(len(ends)) if k not in used)
         self.shapes: dict[Any, Shape] = {}
+        self.frame: _Frame | None = None
         self.variants: dict[tuple[str, ...], Template] | None = None
 
 
@@ -378,12 +382,15 @@ class Builder:
     def _shape(self, template: Template, holes: list[str], start: int) -> Shape:
         """The shape of the template with these types; raises TextFault for a text that is no type."""
         texts = [holes[t] if isinstance(t, int) else t for t in template.types]
-        if any(isinstance(t, int) and holes[t][0] != "!" for t in template.types):
-            raise _MISMATCH
-        statement = template.statement
+        for hole in template.typed:
+            if holes[hole][0] != "!":
+                raise _MISMATCH
         types = [self.read_type(text) for text in texts]
-        given = len(statement.input_types or ())
-        shape = self._make_shape(template, types[:given], types[given:])
+        if template.frame is not None:
+            shape = template.frame.shape(types)
+        else:
+            given = len(template.statement.input_types or ())
+            shape = self._make_shape(template, types[:given], types[given:])
         if len(template.shapes) > _REMEMBERED:
             template.shapes.clear()
         template.shapes[template.key(holes)] = shape
@@ -401,9 +408,9 @@ class Builder:
         name = statement.name.value
         if statement.kind in ("sync", "ssa", "dps", "assign_at"):
             full = name if name.startswith("pto.") else f"pto.{name}"
-            definition = instruction(full[4:])
-            assert definition is not None
-            return _instruction_shape(template, full, definition, first, second, attributes, duplicates)
+            frame = _instruction_frame(template, full, len(first), len(second), attributes, duplicates)
+            template.frame = frame
+            return frame.shape([*first, *second])
         text = self.source.text
         sizes = tuple(integer(text[start:end]) or 0 for start, end in statement.sizes)
         return _host_shape(template, name, first, second, sizes, attributes, duplicates)
@@ -623,38 +630,46 @@ def _argument_note(value: Value, block: Block, layout: Callable[[int], Statement
 # --- What the types of a statement belong to
 
 
-def _instruction_shape(
+class _Frame(NamedTuple):
+    """The shape of a statement without its types, and which of the types its operands and results have."""
+
+    untyped: Shape
+    inputs: Sequence[int | None]
+    outputs: Sequence[int | None]
+    element_of: int | None
+    scalars: Sequence[int]
+
+    def shape(self, types: list[Type]) -> Shape:
+        """The shape with the types that are written; ``scalars`` have the element type of ``element_of``."""
+        inputs = [None if k is None else types[k] for k in self.inputs]
+        if self.element_of is not None:
+            for at in self.scalars:
+                inputs[at] = getattr(types[self.element_of], "element", None)
+        return self.untyped.with_types(tuple(inputs), tuple([None if k is None else types[k] for k in self.outputs]))
+
+
+def _instruction_frame(
     template: Template,
     name: str,
-    definition: Instruction,
-    first: list[Type],
-    second: list[Type],
+    n_first: int,
+    n_second: int,
     attributes: dict[str, str],
     duplicates: tuple[str, ...],
-) -> Shape:
+) -> _Frame:
     statement = template.statement
+    definition = instruction(name[4:])
+    assert definition is not None
     form = {"sync": SYNC, "dps": DPS}.get(statement.kind, SSA)
     n_in, n_out = len(template.inputs), len(template.outputs)
-    counts: tuple[int, int] | None = None
-    scalar_at = [
-        k < len(definition.inputs)
-        and (definition.inputs[k].scalar or (definition.inputs[k].other and not template.inputs[k][0]))
-        for k in range(n_in)
-    ]
+    tiles = list(range(n_in))
+    scalars: list[int] = []
     if form == SYNC:
-        tiles = [k for k in range(n_in) if not scalar_at[k]]
+        known = list(enumerate(definition.inputs[:n_in]))
+        others = [k for k, o in known if o.scalar or (o.other and not template.inputs[k][0])]
+        tiles = [k for k in tiles if k not in others]
+        scalars = [k for k in others if template.inputs[k][0]]
         if statement.output_types is None and not tiles:
-            first, second = [], first
-        counts = len(first) - len(tiles), len(second) - n_out
-        typed: dict[int, Type] = dict(zip(tiles, first, strict=False))
-        inputs = tuple(typed.get(k) for k in range(n_in))
-        if second:
-            element = getattr(second[0], "element", None)
-            inputs = tuple(element if scalar_at[k] and template.inputs[k][0] else t for k, t in enumerate(inputs))
-    else:
-        counts = len(first) - n_in, len(second) - n_out
-        inputs = tuple(first[k] if k < len(first) else None for k in range(n_in))
-    outputs = tuple(second[k] if k < len(second) else None for k in range(n_out))
+            n_first, n_second = 0, n_first
     declared = definition.outputs
     if n_out < len(declared):
         declared = tuple(o for o in declared if not o.optional)
@@ -664,19 +679,21 @@ def _instruction_shape(
     literals = tuple(k for k, (is_name, _) in enumerate(template.inputs) if not is_name)
     if literals:
         keywords["literals"] = literals
-    return Shape(
+    untyped = Shape(
         name,
         form,
-        inputs,
-        outputs,
-        attributes,
+        attributes=attributes,
         definition=definition,
         input_names=tuple(o.name for o in definition.inputs[:n_in]),
         output_names=tuple(o.name for o in declared[:n_out]),
         keywords=keywords,
         duplicates=duplicates,
-        type_counts=(0, 0) if statement.kind == "assign_at" else counts,
+        type_counts=(0, 0) if statement.kind == "assign_at" else (n_first - len(tiles), n_second - n_out),
     )
+    typed = dict(zip(tiles, range(n_first), strict=False))
+    inputs = [typed.get(k) for k in range(n_in)]
+    outputs = [n_first + k if k < n_second else None for k in range(n_out)]
+    return _Frame(untyped, inputs, outputs, n_first if n_second else None, scalars)
 
 
 def _host_shape(

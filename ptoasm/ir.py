@@ -88,7 +88,8 @@ class Shape:
     ``name`` is the full name (``pto.tcolsum``), ``form`` one of ``sync``, ``ssa``, ``dps``, ``host``, ``foreign``.
     ``input_names`` and ``output_names`` name the operands and results as the page does; ``input_types`` has None where
     the form writes no type. ``attributes`` maps names to parsed values, ``keywords`` holds what a host operation's own
-    syntax adds. ``duplicates`` lists attribute names given twice. ``verdicts`` caches the rules' answers by target.
+    syntax adds. ``duplicates`` lists attribute names given twice. ``untyped`` is the shape that this one was
+    made from by giving it types, else itself; ``verdicts`` caches the rules' answers by target.
     """
 
     __slots__ = (
@@ -104,6 +105,7 @@ class Shape:
         "output_types",
         "printed",
         "type_counts",
+        "untyped",
         "verdicts",
     )
 
@@ -135,6 +137,26 @@ class Shape:
         self.type_counts = type_counts
         self.verdicts: dict[Any, Any] = {}
         self.printed: dict[Any, Any] = {}
+        self.untyped = self
+
+    def with_types(self, inputs: tuple[Type | None, ...], outputs: tuple[Type | None, ...]) -> Shape:
+        """A shape that differs only in its types."""
+        made = Shape.__new__(Shape)
+        made.name = self.name
+        made.form = self.form
+        made.definition = self.definition
+        made.input_types = inputs
+        made.output_types = outputs
+        made.attributes = self.attributes
+        made.input_names = self.input_names
+        made.output_names = self.output_names
+        made.keywords = self.keywords
+        made.duplicates = self.duplicates
+        made.type_counts = self.type_counts
+        made.verdicts = {}
+        made.printed = {}
+        made.untyped = self
+        return made
 
     @property
     def short_name(self) -> str:

@@ -6,7 +6,7 @@ is asked of each operation. The answers of one operation come in the order of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptoasm.collector import paused
@@ -65,6 +65,8 @@ class Verdict:
 _ALL_HOLD = Verdict()
 """The verdict on every shape of which all rules hold: most shapes of a large program."""
 _ALL_HOLD.askable = True
+_NO_RULES = Verdict()
+"""The verdict on every shape that no rule is about."""
 
 
 def choose_target(module: Module, arch: str | None) -> Target:
@@ -95,55 +97,93 @@ def judge(shape: Shape, on: Target) -> Verdict:
 
 
 def _judge(shape: Shape, on: Target) -> Verdict:
-    verdict = Verdict()
     types = (*shape.input_types, *shape.output_types)
-    faults = [rule.id for t in types if isinstance(t, TileType) for rule in tile_faults(t)]
-    verdict.bad_types = bool(faults) or any(isinstance(t, TileType) and t.extra for t in types)
-    definition = shape.definition
-    if definition is not None:
-        verdict.typed = list(_wrong_operands(shape, definition))
-        shaped = _judge_form(shape, definition, on, verdict) if definition.checked else True
-        askable = shaped and not verdict.typed and not {"TILE-01", "TILE-02"}.intersection(faults)
-        if askable and definition.checked:
-            verdict.askable = True
-            verdict.instance = static_instance(shape, definition, on)
-            _ask(definition.rules, verdict.instance, verdict)
-    verdict.quiet = not (verdict.broken or verdict.individual or verdict.typed or verdict.bad_types)
-    if verdict.quiet and verdict.askable and not verdict.open:
-        return _ALL_HOLD
+    faulty = [t for t in types if t.__class__ is TileType and (tile_faults(t) or t.extra)]
+    if shape.definition is not None:
+        verdict = _judge_instruction(shape, shape.definition, on, types, [t for t in faulty if isinstance(t, TileType)])
+    else:
+        verdict = Verdict() if faulty else _NO_RULES
+    if faulty:
+        verdict.bad_types = True
+        verdict.quiet = False
     return verdict
 
 
-def _judge_form(shape: Shape, definition: Instruction, on: Target, verdict: Verdict) -> bool:
-    """Asks the FORM rules, once for all shapes that they cannot tell apart; whether the other rules can be asked."""
-    kinds = tuple([getattr(t, "kind", None) for t in (*shape.input_types, *shape.output_types)])
-    key = (
-        definition,
-        shape.form,
-        len(shape.input_types),
-        kinds,
-        shape.type_counts,
-        tuple(shape.attributes.items()),
-        shape.duplicates,
-        shape.keywords.get("results"),
-        on.name,
-    )
-    rules = _form_faults.get(key)
+def _judge_instruction(
+    shape: Shape, definition: Instruction, on: Target, types: Sequence[Type | None], faulty: list[TileType]
+) -> Verdict:
+    family = _family(shape, definition, on, types)
+    instance = None
+    if family.askable and not (faulty and any(rule.id in _UNASKABLE for t in faulty for rule in tile_faults(t))):
+        instance = static_instance(shape, definition, on)
+        agenda, individual = family.agenda(instance)
+        if not (individual or faulty or family.misformed) and _all_hold(agenda, instance):
+            return _ALL_HOLD
+    verdict = Verdict()
     form = Form(shape, definition, len(shape.input_types), len(shape.output_types))
-    if rules is None:
-        rules = []
-        for rule in FORM_RULES:
-            asked = on.name in rule.arches and shape.form in rule.forms
-            if asked and not {r.id for r in rules}.intersection(rule.after) and not rule.holds(form):
-                rules.append(rule)
-        if len(_form_faults) > _REMEMBERED:
-            _form_faults.clear()
-        _form_faults[key] = rules
-    verdict.broken += [(rule, form) for rule in rules]
-    return not any(rule.id in ("FORM-03", "FORM-04") for rule in rules)
+    verdict.broken += [(rule, form) for rule in family.misformed]
+    if not family.fitting:
+        verdict.typed = list(_wrong_operands(shape, definition))
+    if instance is not None:
+        verdict.askable = True
+        verdict.instance = instance
+        _ask(definition.rules, instance, verdict)
+    verdict.quiet = not (verdict.broken or verdict.individual or verdict.typed)
+    return verdict
 
 
-_form_faults: dict[tuple[Any, ...], list[Rule]] = {}
+def _all_hold(agenda: list[Rule], instance: Instance) -> bool:
+    for rule in agenda:  # noqa: SIM110 - a generator costs as much as a rule
+        if not rule.holds(instance):
+            return False
+    return True
+
+
+_UNASKABLE = ("TILE-01", "TILE-02")
+"""Of a tile whose type breaks one of these nothing else is asked (decision D-24)."""
+
+
+class _Family:
+    """What the rules say of all shapes that differ only in what their types say, not in which kinds of types they are.
+
+    ``misformed`` are the FORM rules that they break, ``fitting`` says whether they have tiles and scalars where the
+    page has, ``askable`` whether the instruction's own rules can be asked.
+    """
+
+    __slots__ = ("_agendas", "askable", "fitting", "misformed")
+
+    def __init__(self, shape: Shape, definition: Instruction, on: Target) -> None:
+        self.fitting = not any(_wrong_operands(shape, definition))
+        self.misformed = _broken_forms(shape, definition, on) if definition.checked else []
+        shaped = not any(rule.id in ("FORM-03", "FORM-04") for rule in self.misformed)
+        self.askable = definition.checked and self.fitting and shaped
+        self._agendas: dict[tuple[str, ...], tuple[list[Rule], list[Rule]]] = {}
+
+    def agenda(self, instance: Instance) -> tuple[list[Rule], list[Rule]]:
+        """The rules that apply, each behind those that it must wait for, and those that each operation answers."""
+        found = self._agendas.get(instance.modes)
+        if found is None:
+            found = self._agendas[instance.modes] = _agenda(instance)
+        return found
+
+
+def _family(shape: Shape, definition: Instruction, on: Target, types: Sequence[Type | None]) -> _Family:
+    key = (on.name, *[t.kind if t.__class__ is TileType else t.__class__ for t in types])
+    families = shape.untyped.verdicts
+    found: _Family | None = families.get(key)
+    if found is None:
+        found = families[key] = _Family(shape, definition, on)
+    return found
+
+
+def _broken_forms(shape: Shape, definition: Instruction, on: Target) -> list[Rule]:
+    form = Form(shape, definition, len(shape.input_types), len(shape.output_types))
+    found: list[Rule] = []
+    for rule in FORM_RULES:
+        asked = on.name in rule.arches and shape.form in rule.forms
+        if asked and not {r.id for r in found}.intersection(rule.after) and not rule.holds(form):
+            found.append(rule)
+    return found
 
 
 def _wrong_operands(shape: Shape, definition: Instruction) -> Iterable[tuple[str, str]]:
@@ -215,13 +255,6 @@ def static_instance(shape: Shape, definition: Instruction, on: Target) -> Instan
 
 
 def _ask(rules: Iterable[Rule], instance: Instance, verdict: Verdict) -> None:
-    agenda, individual = _agenda(instance)
-    for rule in agenda:
-        if not rule.holds(instance):
-            break
-    else:
-        verdict.individual += individual
-        return
     for rule, answer in ask(rules, instance):
         if rule.individual:
             verdict.individual.append(rule)
@@ -232,24 +265,16 @@ def _ask(rules: Iterable[Rule], instance: Instance, verdict: Verdict) -> None:
 
 
 def _agenda(instance: Instance) -> tuple[list[Rule], list[Rule]]:
-    """The rules that apply, each behind those that it must wait for, and those that each operation answers."""
-    key = (instance.instruction, instance.form, instance.target, instance.modes, *instance.tiles, *instance.scalars)
-    found = _agendas.get(key)
-    if found is None:
-        rules = [rule for rule in instance.instruction.rules if rule.applies(instance)]
-        individual = [rule for rule in rules if rule.individual]
-        left = {rule.id: rule for rule in rules if not rule.individual}
-        agenda: list[Rule] = []
-        while left:
-            ready = [rule for rule in left.values() if not left.keys() & set(rule.after)]
-            agenda += ready
-            for rule in ready:
-                del left[rule.id]
-        found = _agendas[key] = (agenda, individual)
-    return found
-
-
-_agendas: dict[tuple[Any, ...], tuple[list[Rule], list[Rule]]] = {}
+    rules = [rule for rule in instance.instruction.rules if rule.applies(instance)]
+    individual = [rule for rule in rules if rule.individual]
+    left = {rule.id: rule for rule in rules if not rule.individual}
+    agenda: list[Rule] = []
+    while left:
+        ready = [rule for rule in left.values() if not left.keys() & set(rule.after)]
+        agenda += ready
+        for rule in ready:
+            del left[rule.id]
+    return agenda, individual
 
 
 def ask(rules: Iterable[Rule], instance: Instance) -> list[tuple[Rule, bool | None]]:
