@@ -266,10 +266,8 @@ class Builder:
         value = self.names[name] = Value(name, type_, root)
         self._first[value] = op
         binds = op.shape.name == _TASSIGN and at == 0
-        if type_ is not None:
-            self._typed[value] = op
-            if binds:
-                self._only_bound.add(value)
+        if binds and type_ is not None:
+            self._only_bound.add(value)
         if self.lenient or binds:
             root.free.append(value)
         else:
@@ -399,7 +397,7 @@ class Builder:
     def read_type(self, text: str) -> Type:
         """The type that ``text`` (with or without the ``!``) spells, in this module."""
         text = text.removeprefix("!")
-        return read_type(self.aliases.get(text, text))
+        return read_type(self.aliases.get(text, text) if self.aliases else text)
 
     def _make_shape(self, template: Template, first: list[Type], second: list[Type]) -> Shape:
         statement = template.statement

@@ -150,7 +150,7 @@ class _Uses:
             for value in (*op.inputs, *op.outputs):
                 if value.__class__ is not Value or value.type.__class__ is not TileType:
                     continue
-                if outermost and _stands_for_itself(value):
+                if outermost and (value.owner is block or _stands_for_itself(value)):
                     if value not in last:
                         first[value] = here
                         self.first_use[value] = op

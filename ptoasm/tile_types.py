@@ -89,11 +89,18 @@ def read_type(text: str) -> Type:
 
 
 def _read(text: str) -> Type:
+    known = _from_parts(text)
+    if known is not None:
+        return known
     if len(text) > _LONGEST_NUMBER:
         _refuse_long_numbers(text)
     match = _TILE.match(text)
     if match is not None:
-        return _read_tile(text, match)
+        reader = _TileReader(text, match)
+        fields = reader.fields()
+        for part, kind, given in reader.taken:
+            _remember(part, kind, given)
+        return TileType.from_fields(_ordered(fields))
     match = _POINTER.fullmatch(text)
     if match is not None:
         element, space = element_type(match[1]), "" if match[2] in (None, "gm") else f", {match[2]}"
@@ -110,19 +117,6 @@ def _read(text: str) -> Type:
 
 
 _BUILTIN = ("memref", "vector", "tensor", "tuple", "complex")
-
-
-def _read_tile(text: str, head: re.Match[str]) -> TileType:
-    code = text[head.end() :]
-    if code[-1] == ">":
-        known = _from_parts(head[1], code[1:-1].split(","))
-        if known is not None:
-            return known
-    reader = _TileReader(text, head)
-    fields = reader.fields()
-    for part, kind, given in reader.taken:
-        _remember(part, kind, given)
-    return TileType.from_fields(_ordered(fields))
 
 
 # --- Parameters that were met before
@@ -182,20 +176,42 @@ def _remember(part: str, kind: str, given: Given) -> None:
             _numbered[tuple(pieces[::2])] = names, tuple(one for one in given if not isinstance(one[1], int))
 
 
-def _from_parts(kind: str, parts: list[str]) -> TileType | None:
-    """The type with these parameters; None where one is new, where one is given twice, or one is missing."""
+_part = _parts.__getitem__
+_KINDS = {"pto.tile": "tile", "pto.tile_buf": "tile_buf"}
+
+
+def _from_parts(text: str) -> TileType | None:
+    """The tile type with this text; None where a parameter is new, given twice or missing, or it is none."""
+    name, _, code = text.partition("<")
+    kind = _KINDS.get(name)
+    if kind is None or code[-1:] != ">":
+        return None
+    parts = code[:-1].split(",")
     try:
-        first = _first_words.get(parts[0]) or _parts[parts[0]]
-        given = [*first, *chain.from_iterable(map(_parts.__getitem__, parts[1:]))]
-        fields = _DEFAULTS | dict(given)
-        if len(dict(given)) < len(given):
-            return None
-        fields["kind"] = kind
-        fields.setdefault("valid_rows", fields["rows"])
-        fields.setdefault("valid_cols", fields["cols"])
-        return TileType.from_fields(_ordered(fields))
+        given = [*(_first_words.get(parts[0]) or _part(parts[0])), *chain.from_iterable(map(_part, parts[1:]))]
+        fields = dict(given)
+        rows, cols, element = fields["rows"], fields["cols"], fields["element"]
     except KeyError:
         return None
+    if len(fields) < len(given):
+        return None
+    get = fields.get
+    return TileType.from_fields(
+        (
+            kind,
+            get("loc", "vec"),
+            element,
+            rows,
+            cols,
+            get("valid_rows", rows),
+            get("valid_cols", cols),
+            get("blayout", "row_major"),
+            get("slayout", "none_box"),
+            get("fractal", DEFAULT_FRACTAL),
+            get("pad", "null"),
+            (),
+        )
+    )
 
 
 _LONGEST_NUMBER = 18

@@ -113,11 +113,12 @@ def _judge_instruction(
     shape: Shape, definition: Instruction, on: Target, types: Sequence[Type | None], faulty: list[TileType]
 ) -> Verdict:
     family = _family(shape, definition, on, types)
-    instance = None
+    instance, held = None, False
     if family.askable and not (faulty and any(rule.id in _UNASKABLE for t in faulty for rule in tile_faults(t))):
-        instance = static_instance(shape, definition, on)
+        instance = family.instance(types)
         agenda, individual = family.agenda(instance)
-        if not (individual or faulty or family.misformed) and _all_hold(agenda, instance):
+        held = _all_hold(agenda, instance)
+        if held and not (individual or faulty or family.misformed):
             return _ALL_HOLD
     verdict = Verdict()
     form = Form(shape, definition, len(shape.input_types), len(shape.output_types))
@@ -127,7 +128,10 @@ def _judge_instruction(
     if instance is not None:
         verdict.askable = True
         verdict.instance = instance
-        _ask(definition.rules, instance, verdict)
+        if held:
+            verdict.individual += individual
+        else:
+            _ask(definition.rules, instance, verdict)
     verdict.quiet = not (verdict.broken or verdict.individual or verdict.typed)
     return verdict
 
@@ -150,14 +154,30 @@ class _Family:
     page has, ``askable`` whether the instruction's own rules can be asked.
     """
 
-    __slots__ = ("_agendas", "askable", "fitting", "misformed")
+    __slots__ = ("_agendas", "_attributes", "_instance", "_scalars", "_tiles", "askable", "fitting", "misformed")
 
-    def __init__(self, shape: Shape, definition: Instruction, on: Target) -> None:
+    def __init__(self, shape: Shape, definition: Instruction, on: Target, types: Sequence[Type | None]) -> None:
+        n_in = len(shape.input_types)
+        named = [*enumerate(shape.input_names[:n_in]), *enumerate(shape.output_names[: len(types) - n_in], n_in)]
+        self._instance = definition, shape.form, on
+        self._tiles = [(name, at) for at, name in named if isinstance(types[at], TileType)]
+        self._scalars = [(name, at) for at, name in named if not isinstance(types[at], TileType)]
+        self._attributes = attribute_values(shape, definition)
         self.fitting = not any(_wrong_operands(shape, definition))
         self.misformed = _broken_forms(shape, definition, on) if definition.checked else []
         shaped = not any(rule.id in ("FORM-03", "FORM-04") for rule in self.misformed)
         self.askable = definition.checked and self.fitting and shaped
         self._agendas: dict[tuple[str, ...], tuple[list[Rule], list[Rule]]] = {}
+
+    def instance(self, types: Sequence[Type | None]) -> Instance:
+        """The instance that these types describe."""
+        tiles: dict[str, Tile] = {}
+        for name, at in self._tiles:
+            type_ = types[at]
+            assert isinstance(type_, TileType)
+            tiles[name] = Tile(type_, type_.valid_rows, type_.valid_cols)
+        scalars = {name: Scalar(types[at], None) for name, at in self._scalars}
+        return Instance(*self._instance, tiles, scalars, self._attributes)
 
     def agenda(self, instance: Instance) -> tuple[list[Rule], list[Rule]]:
         """The rules that apply, each behind those that it must wait for, and those that each operation answers."""
@@ -172,7 +192,7 @@ def _family(shape: Shape, definition: Instruction, on: Target, types: Sequence[T
     families = shape.untyped.verdicts
     found: _Family | None = families.get(key)
     if found is None:
-        found = families[key] = _Family(shape, definition, on)
+        found = families[key] = _Family(shape, definition, on, types)
     return found
 
 
@@ -241,17 +261,8 @@ def attribute_values(shape: Shape, definition: Instruction) -> dict[str, Any]:
 
 def static_instance(shape: Shape, definition: Instruction, on: Target) -> Instance:
     """The instance that the text alone describes."""
-    tiles: dict[str, Tile] = {}
-    scalars: dict[str, Scalar] = {}
-    for name, type_ in (
-        *zip(shape.input_names, shape.input_types, strict=False),
-        *zip(shape.output_names, shape.output_types, strict=False),
-    ):
-        if isinstance(type_, TileType):
-            tiles[name] = Tile(type_, type_.valid_rows, type_.valid_cols)
-        else:
-            scalars[name] = Scalar(type_, None)
-    return Instance(definition, shape.form, on, tiles, scalars, attribute_values(shape, definition))
+    types = (*shape.input_types, *shape.output_types)
+    return _family(shape, definition, on, types).instance(types)
 
 
 def _ask(rules: Iterable[Rule], instance: Instance, verdict: Verdict) -> None:
@@ -515,7 +526,7 @@ class Verifier:
         if op.shape.name == "arith.constant":
             self._constant(op)
             return
-        if op.shape.name == "pto.alloc_tile":
+        if op.shape.name == "pto.alloc_tile" and len(op.inputs) > ("addr" in op.shape.input_names):
             self._extents(op)
         bound = addresses.bind(op)
         if bound is None:

@@ -42,7 +42,7 @@ TILE_RULES = (
         "TILE-01",
         "rows >= 1 and cols >= 1",
         _PLATFORM,
-        lambda t: _has_elements(t),
+        _has_elements,
         lambda t: f"has {count(t.rows, 'row')} and {count(t.cols, 'column')}; it must have at least 1 of each",
         place=lambda t: ("", "rows" if t.rows < 1 else "cols"),
     ),
