@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ptoasm.diagnostics import Diagnostic, Note
 from ptoasm.dialect import instruction
-from ptoasm.host_types import Signature, Written, signature
+from ptoasm.host_types import HANDED_ON, Signature, Written, signature
 from ptoasm.ir import DPS, HOST, SSA, SYNC, Block, Function, Literal, Module, Operation, Shape, Value
 from ptoasm.lexer import TextFault, Token
 from ptoasm.numbers import integer
@@ -406,12 +406,17 @@ class Builder:
         name = statement.name.value
         if statement.kind in ("sync", "ssa", "dps", "assign_at"):
             full = name if name.startswith("pto.") else f"pto.{name}"
-            frame = _instruction_frame(template, full, len(first), len(second), attributes, duplicates)
-            template.frame = frame
-            return frame.shape([*first, *second])
+            template.frame = _instruction_frame(template, full, len(first), len(second), attributes, duplicates)
+            return template.frame.shape([*first, *second])
         text = self.source.text
         sizes = tuple(integer(text[start:end]) or 0 for start, end in statement.sizes)
-        return _host_shape(template, name, first, second, sizes, attributes, duplicates)
+        if statement.kind not in HANDED_ON or statement.generic:
+            return _host_shape(template, name, first, second, sizes, attributes, duplicates)
+        before: list[Type] = [Type() for _ in first]
+        behind: list[Type] = [Type() for _ in second]
+        untyped = _host_shape(template, name, before, behind, sizes, attributes, duplicates)
+        template.frame = _Frame.of(untyped, [*before, *behind])
+        return template.frame.shape([*first, *second])
 
     def read_attributes(self, statement: Statement) -> tuple[dict[str, str], tuple[str, ...]]:
         """The attributes of a statement's dictionaries, and the names that are given more than once."""
@@ -632,18 +637,25 @@ class _Frame(NamedTuple):
     """The shape of a statement without its types, and which of the types its operands and results have."""
 
     untyped: Shape
-    inputs: Sequence[int | None]
-    outputs: Sequence[int | None]
-    element_of: int | None
-    scalars: Sequence[int]
+    inputs: Sequence[int | Type | None]
+    outputs: Sequence[int | Type | None]
+    element_of: int | None = None
+    scalars: Sequence[int] = ()
+
+    @classmethod
+    def of(cls, shape: Shape, stand_ins: list[Type]) -> _Frame:
+        """The frame of a shape with ``stand_ins`` for the types that are written."""
+        at: dict[Type | None, int] = {type_: k for k, type_ in enumerate(stand_ins)}
+        return cls(shape, [at.get(t, t) for t in shape.input_types], [at.get(t, t) for t in shape.output_types])
 
     def shape(self, types: list[Type]) -> Shape:
         """The shape with the types that are written; ``scalars`` have the element type of ``element_of``."""
-        inputs = [None if k is None else types[k] for k in self.inputs]
+        inputs = [types[k] if isinstance(k, int) else k for k in self.inputs]
         if self.element_of is not None:
             for at in self.scalars:
                 inputs[at] = getattr(types[self.element_of], "element", None)
-        return self.untyped.with_types(tuple(inputs), tuple([None if k is None else types[k] for k in self.outputs]))
+        outputs = [types[k] if isinstance(k, int) else k for k in self.outputs]
+        return self.untyped.with_types(tuple(inputs), tuple(outputs))
 
 
 def _instruction_frame(

@@ -177,6 +177,8 @@ def _section(w: Written) -> Signature:
     return Signature((), [], [])
 
 
+HANDED_ON = frozenset({"alloc", "constant"})
+"""The rules that hand on the types as they are written, whatever they are."""
 _RULES: dict[str, Callable[[Written], Signature]] = {
     "constant": _constant,
     "compute": _compute,

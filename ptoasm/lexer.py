@@ -162,7 +162,7 @@ class StatementLexer(Lexer):
             if re.fullmatch(r"\w+", pattern):
                 keywords[pattern] = terminal.name
             prefix = "tile_type__" if terminal.name.startswith("tile_type__") else ""
-            if prefix or terminal.name not in ("KEY",):
+            if terminal.name not in ("KEY", "ARGUMENTS"):
                 groups[prefix].append(f"(?P<{terminal.name}>{pattern})")
             if not prefix and re.fullmatch(r"\\?[<>,=]", pattern):
                 groups["tile_type__"].append(f"(?P<{terminal.name}>{pattern})")
@@ -172,6 +172,7 @@ class StatementLexer(Lexer):
         self._types_again = re.compile(rf"\s*,\s*(?={self._pattern(lexer_conf, 'TYPES')})")
         self._types_head = re.compile(self._pattern(lexer_conf, "TYPES"))
         self._values = re.compile(self._pattern(lexer_conf, "VALUES"))
+        self._arguments = re.compile(self._pattern(lexer_conf, "ARGUMENTS"))
         self._key = re.compile(self._pattern(lexer_conf, "KEY"))
 
     @staticmethod
@@ -274,6 +275,8 @@ class StatementLexer(Lexer):
         mark = code[at]
         if (mark.isascii() and mark.isalpha()) or mark == "_":
             return self._word(code, at, previous)
+        if mark == "%" and first in ("FUNC", "LABEL") and (match := self._arguments.match(code, at)):
+            return self._list_of_arguments(code, match)
         if mark == "{":
             return self._brace(code, at, previous, first, depth)
         if mark == '"':
@@ -371,6 +374,17 @@ class StatementLexer(Lexer):
             end = match.end()
             items.append(match.span())
         return Token("VALUES", code[start:end], start, end, items)
+
+    def _list_of_arguments(self, code: str, match: re.Match[str] | None) -> Token:
+        """Arguments that have nothing but a name and a type: ``items`` has the two of each."""
+        assert match is not None
+        start, items = match.start(), []
+        while match is not None:
+            items += [match.span(1), match.span(2)]
+            end = match.end()
+            comma = _COMMA.match(code, end)
+            match = None if comma is None else self._arguments.match(code, comma.end())
+        return Token("ARGUMENTS", code[start:end], start, end, items)
 
     def _list_of_types(self, code: str, start: int) -> Token:
         items = []

@@ -53,6 +53,7 @@ class _Reader:
         self.module = module
         self.code = blank_comments(module.source.text)
         self.templates: dict[tuple[str, ...], Template] = {}
+        self.closings: dict[str, Statement] = {}
         self.generic: dict[Operation, Template] = {}
         self.memo = memo
         self.builder = Builder(module, self.layout)
@@ -96,6 +97,10 @@ class _Reader:
 
     def _read_new(self, at: int, size: int, parts: list[str]) -> int:
         """Has the grammar read the statement at ``at``; gives the place after it and the space behind it."""
+        closing = self.closings.get(self.code[at : at + size])
+        if closing is not None:
+            self._add_region_end(closing, Span(at, at + size))
+            return self._skip_space(at + size)
         chunk = Chunk(self.code, at)
         try:
             statement = parse_chunk(chunk)
@@ -106,8 +111,11 @@ class _Reader:
             return self._recover(at, fault.start)
         except UnexpectedInput as error:
             return self._recover(at, self._report_syntax(error, at, chunk.end))
-        if template is not None and self.memo and span.end - at == size:
-            self._remember(template, parts)
+        if self.memo and span.end - at == size:
+            if template is not None:
+                self._remember(template, parts)
+            elif statement.kind == "region_end" and not (statement.opens or statement.dicts or statement.generic):
+                self.closings[self.code[at : at + size]] = statement
         return self._skip_space(chunk.end)
 
     def _remember(self, template: Template, parts: list[str]) -> None:

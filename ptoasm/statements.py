@@ -308,6 +308,10 @@ class Actions:
     def argument(self, children: list[Any]) -> tuple[Items, Items, Token | None]:
         return children[0].items, children[1].items, children[2]
 
+    def plain_arguments(self, children: list[Any]) -> tuple[Items, Items, Token | None]:
+        items = children[0].items
+        return items[::2], items[1::2], None
+
     def unnamed_arguments(self, children: list[Any]) -> tuple[Items, Items, Token | None]:
         return [], children[0].items, children[1]
 
@@ -334,9 +338,9 @@ class Actions:
     @staticmethod
     def _add_arguments(statement: Statement, arguments: list[tuple[Items, Items, Token | None]] | None) -> None:
         for names, types, token in arguments or []:
-            statement.arguments = statement.arguments + names
-            statement.argument_types = statement.argument_types + list(types)
-            statement.argument_dicts = statement.argument_dicts + _last(types, token)
+            statement.arguments += names
+            statement.argument_types += types
+            statement.argument_dicts += _last(types, token)
 
     def label(self, children: list[Any]) -> Statement:
         statement = Statement("label", children[0])

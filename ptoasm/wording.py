@@ -39,7 +39,7 @@ WORDS = {
     "$END": "the end of the statement",
 }
 """The terminals that a message can name, in the order in which it names them."""
-NEVER_NAMED = frozenset({"LOC", "FOREIGN", "ALIAS", "LABEL", "CLAUSE", "RESULTS", "NAME"})
+NEVER_NAMED = frozenset({"ARGUMENTS", "LOC", "FOREIGN", "ALIAS", "LABEL", "CLAUSE", "RESULTS", "NAME"})
 """Terminals that are rare or have no spelling of their own."""
 _KEYWORDS = {
     "INS": "ins",
