@@ -9,11 +9,17 @@ from contextlib import contextmanager
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """No collection inside: what a program becomes is not garbage before it is whole, so none would find anything."""
+    """No collection inside: what a program becomes is not garbage before it is whole, so none would find anything.
+
+    Nor right behind it, where the first collection would look at all of it: it is put among the old objects.
+    """
     collecting = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if collecting:
+            if gc.get_freeze_count() == 0:  # else the objects that the caller froze would thaw
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()

@@ -6,6 +6,7 @@ Every f16, bf16 and f32 value is a Python float exactly, so a rounded number is 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ptoasm.types import BF16, F16, F32, ElementType
@@ -60,6 +61,7 @@ def exact_in(element: ElementType, start: int | float, length: int, step: int) -
     return all(round_to(element, v := Fraction(first) + step * k) == v for k in outer)
 
 
+@lru_cache(1 << 12)
 def literal_number(text: str, element: ElementType) -> int | float | None:
     """The value of a literal as an element of this type, rounded once; None where it is not one.
 

@@ -12,13 +12,15 @@ from collections.abc import Collection
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from ptoasm.ir import DPS, HOST, Block, Function, Literal, Operation, Value
+from ptoasm.ir import DPS, Block, Function, Literal, Operation, Value
 from ptoasm.numbers import integer, literal_number
 from ptoasm.targets import BLOCK_BYTES
 from ptoasm.types import ElementType, TileType
 
 ALIASES = frozenset({"pto.tassign", "pto.subview", "pto.subset", "pto.treshape", "pto.set_validshape"})
 """Operations whose result is another name for, or a part of, their first operand."""
+_OTHER_NAMES = ALIASES | {"arith.select"}
+_BINDING = ("pto.tassign", "pto.alloc_tile")
 
 
 class Life(NamedTuple):
@@ -60,14 +62,13 @@ class Placement:
 def root(value: Value) -> Value:
     """The tile that a value names, or is a part of."""
     passed: set[Value] = set()
-    while True:
-        op = value.definition
-        if op is None or op.shape.name not in ALIASES or not op.inputs or not isinstance(op.inputs[0], Value):
-            return value
-        if value in passed:  # a wrong program: a part of itself
-            return value
+    while (op := value.owner).__class__ is Operation and op.shape.name in ALIASES:
+        whole = op.inputs[0] if op.inputs else None
+        if not isinstance(whole, Value) or value in passed:  # a wrong program: a part of itself
+            break
         passed.add(value)
-        value = op.inputs[0]
+        value = whole
+    return value
 
 
 def place(function: Function, ub_size: int, keep: Collection[Value] = ()) -> Placement:
@@ -111,17 +112,16 @@ def _destinations(function: Function) -> set[Value]:
     """The tiles among the arguments that the function writes: who calls it reads them afterwards."""
     if function.flat or not any(isinstance(value.type, TileType) for value in function.arguments):
         return set()
-    written = {root(value) for op in function.walk() if op.shape.form == DPS for value in op.outputs}
-    return written.intersection(function.arguments)
+    written = {value for op in function.walk() if op.shape.form == DPS for value in op.outputs}
+    return {root(value) for value in written}.intersection(function.arguments)
 
 
 def _stands_for_itself(value: Value) -> bool:
-    """Whether a value is a tile of its own at first sight: an argument of the function, or an instruction's result."""
+    """Whether a value is a tile of its own at first sight: an argument of the function, or made by its operation."""
     owner = value.owner
     if owner.__class__ is Block:
         return owner.parent is None
-    shape = owner.shape  # type: ignore[union-attr]
-    return shape.definition is not None and shape.name != "pto.tassign"
+    return owner.shape.name not in _OTHER_NAMES and not owner.regions  # type: ignore[union-attr]
 
 
 class _Uses:
@@ -143,7 +143,7 @@ class _Uses:
         for op in block.operations:
             self.count = here = self.count + 1
             shape = op.shape
-            if shape.form == HOST or shape.name == "pto.tassign":
+            if shape.name in _BINDING:
                 address = bound_address(op)
                 if address is not None:
                     _bind(self.bound, first, root(address[0]), address[1])
