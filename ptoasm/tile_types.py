@@ -142,8 +142,10 @@ class _Parts(dict[str, Given]):
     def __missing__(self, part: str) -> Given:
         pieces = _NUMBERS.split(part)
         names, rest = _numbered[tuple(pieces[::2])]
+        if len(part) > _LONGEST_NUMBER and _LONG_NUMBER.search(part):
+            raise KeyError(part)
         numbers = _numbers(pieces)
-        if len(numbers) != len(names) or (len(part) > _LONGEST_NUMBER and _LONG_NUMBER.search(part)):
+        if len(numbers) != len(names):
             raise KeyError(part)
         if len(self) > _REMEMBERED:
             self.clear()
