@@ -167,15 +167,15 @@ def _numbers(pieces: list[str]) -> list[int]:
 
 def _remember(part: str, kind: str, given: Given) -> None:
     """Takes note of what the grammar found a parameter to say; "first" is the kind of a word that is the first."""
-    numbers = [value for _, value in given if isinstance(value, int)]
     if kind == "first":
         _first_words[part] = given
-    elif all(number >= 0 for number in numbers):
-        _parts[part] = given
-        pieces = _NUMBERS.split(part)
-        if numbers and numbers == _numbers(pieces):
-            names = tuple(name for name, value in given if isinstance(value, int))
-            _numbered[tuple(pieces[::2])] = names, tuple(one for one in given if not isinstance(one[1], int))
+        return
+    _parts[part] = given
+    numbers = [value for _, value in given if isinstance(value, int)]
+    pieces = _NUMBERS.split(part)
+    if numbers and numbers == _numbers(pieces):
+        names = tuple(name for name, value in given if isinstance(value, int))
+        _numbered[tuple(pieces[::2])] = names, tuple(one for one in given if not isinstance(one[1], int))
 
 
 _part = _parts.__getitem__
