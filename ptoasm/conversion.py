@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ptoasm.collector import paused
 from ptoasm.diagnostics import Diagnostic, PtoError, has_errors
 from ptoasm.ir import DPS, SSA, SYNC, Function, Literal, Module, Operation, Value
 from ptoasm.level1 import NeedsAddressesError, ToValues
@@ -32,6 +33,7 @@ class Converted(NamedTuple):
     module: Module | None
 
 
+@paused()
 def convert(
     module: Module, to: str, *, arch: str | None = None, types: str = COMPACT, place: bool = False
 ) -> Converted:

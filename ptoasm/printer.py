@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ptoasm.collector import paused
 from ptoasm.dialect.host import SYNTAX
 from ptoasm.ir import DPS, FOREIGN, HOST, SYNC, Block, Function, Literal, Module, Operation, Shape, Value
 from ptoasm.lexer import comment_spans
@@ -26,6 +27,7 @@ _SPACES = re.compile(r'("(?:[^"\\]|\\.)*")|\s+')
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 
 
+@paused()
 def print_module(module: Module, *, types: str = COMPACT, comments: bool = True) -> str:
     """The module's canonical text.
 

@@ -217,19 +217,7 @@ class Rewriter:
         key = (shape, after)
         found = self._shapes.get(key)
         if found is None:
-            found = self._shapes[key] = Shape(
-                shape.name,
-                shape.form,
-                after[:n],
-                after[n:],
-                shape.attributes,
-                definition=shape.definition,
-                input_names=shape.input_names,
-                output_names=shape.output_names,
-                keywords=shape.keywords,
-                duplicates=shape.duplicates,
-                type_counts=shape.type_counts,
-            )
+            found = self._shapes[key] = shape.with_types(after[:n], after[n:])
         return found
 
     def instruction_shape(

@@ -216,9 +216,7 @@ class TileType(Type):
 
     def with_(self, **changes: object) -> TileType:
         """The same type with some parameters changed."""
-        fields = {name: getattr(self, name) for name in TileType.__slots__}
-        fields |= changes
-        return TileType.from_fields(tuple(fields[name] for name in TILE_FIELDS))
+        return TileType.from_fields(tuple([changes.get(name, getattr(self, name)) for name in TILE_FIELDS]))
 
     @property
     def is_dynamic(self) -> bool:
