@@ -16,10 +16,10 @@ from ptoasm.diagnostics import Diagnostic, Note
 from ptoasm.dialect import instruction
 from ptoasm.host_types import HANDED_ON, Signature, Written, signature
 from ptoasm.ir import DPS, HOST, SSA, SYNC, Block, Function, Literal, Module, Operation, Shape, Value
-from ptoasm.lexer import TextFault, Token
+from ptoasm.lexer import Chunk, TextFault, Token
 from ptoasm.numbers import integer
 from ptoasm.source import Span
-from ptoasm.statements import Statement, parse_dictionary
+from ptoasm.statements import Statement, parse_chunk, parse_dictionary
 from ptoasm.suggest import did_you_mean
 from ptoasm.tile_types import parameter_spans, read_type
 from ptoasm.types import INDEX, TILE_FIELDS, TileType, Type
@@ -160,10 +160,10 @@ class Attributes:
 class Builder:
     """Puts statements into a module, keeping track of names and regions."""
 
-    def __init__(self, module: Module, layout: Callable[[int], Statement]) -> None:
+    def __init__(self, module: Module, code: str) -> None:
         self.module = module
         self.source = module.source
-        self.layout = layout
+        self.code = code
         self.attributes = Attributes()
         self.flat = Function(module, flat=True)
         self.names: dict[str, Value] = {}
@@ -348,6 +348,10 @@ class Builder:
         return span if place is None else Span(span.start + 1 + place[0], span.start + 1 + place[1])
 
     # --- Places, found by reading the statement again
+
+    def layout(self, start: int) -> Statement:
+        """The statement that starts here, with the places of its parts."""
+        return parse_chunk(Chunk(self.code, start))
 
     def _place(self, op: Operation, at: int) -> Span:
         statement = self.layout(op.start)

@@ -79,7 +79,7 @@ class Value:
 
 
 _EMPTY: dict[str, Any] = {}
-"""Shared by all shapes that have no attributes or keywords; never changed."""
+"""Shared by all shapes that have no attributes, keywords or verdicts; never changed, only replaced."""
 
 
 class Shape:
@@ -88,14 +88,16 @@ class Shape:
     ``name`` is the full name (``pto.tcolsum``), ``form`` one of ``sync``, ``ssa``, ``dps``, ``host``, ``foreign``.
     ``input_names`` and ``output_names`` name the operands and results as the page does; ``input_types`` has None where
     the form writes no type. ``attributes`` maps names to parsed values, ``keywords`` holds what a host operation's own
-    syntax adds. ``duplicates`` lists attribute names given twice. ``untyped`` is the shape that this one was
-    made from by giving it types, else itself; ``verdicts`` caches the rules' answers by target.
+    syntax adds. ``duplicates`` lists attribute names given twice. ``untyped`` is the shape that this one was made from
+    by giving it types, else itself. ``verdicts`` and ``families`` keep what the verifier found, ``printed`` what the
+    printer made.
     """
 
     __slots__ = (
         "attributes",
         "definition",
         "duplicates",
+        "families",
         "form",
         "input_names",
         "input_types",
@@ -135,8 +137,9 @@ class Shape:
         self.keywords = keywords or _EMPTY
         self.duplicates = duplicates
         self.type_counts = type_counts
-        self.verdicts: dict[Any, Any] = {}
-        self.printed: dict[Any, Any] = {}
+        self.verdicts = _EMPTY
+        self.printed = _EMPTY
+        self.families: dict[Any, Any] = _EMPTY
         self.untyped = self
 
     def with_types(self, inputs: tuple[Type | None, ...], outputs: tuple[Type | None, ...]) -> Shape:
@@ -153,8 +156,7 @@ class Shape:
         made.keywords = self.keywords
         made.duplicates = self.duplicates
         made.type_counts = self.type_counts
-        made.verdicts = {}
-        made.printed = {}
+        made.verdicts = made.printed = made.families = _EMPTY
         made.untyped = self
         return made
 

@@ -56,16 +56,12 @@ class _Reader:
         self.closings: dict[str, Statement] = {}
         self.generic: dict[Operation, Template] = {}
         self.memo = memo
-        self.builder = Builder(module, self.layout)
+        self.builder = Builder(module, self.code)
         self.functions = [self.builder.flat]
         self._guesses: dict[str, str | None] = {}
         self.starts: list[int] = []
         self.scopes = [0]
         self.scope_of: dict[Function, int] = {}
-
-    def layout(self, start: int) -> Statement:
-        """The statement that starts here, with the places of its parts."""
-        return parse_chunk(Chunk(self.code, start))
 
     def read(self) -> None:
         code = self.code

@@ -108,7 +108,8 @@ class Printer:
             shape = op.shape
             form = shape.printed.get(types)
             if form is None:
-                form = shape.printed[types] = statement_form(op, self.type_text)
+                form = statement_form(op, self.type_text)
+                shape.printed = {**shape.printed, types: form}
             outputs = op.outputs
             if form.__class__ is not str or (outputs and "#" in outputs[0].name and shape.form != DPS):
                 lines.append(indent + self._unusual(op, form))

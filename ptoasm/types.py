@@ -6,7 +6,7 @@ Sizes are in bytes unless a name says elements.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 LOCATIONS = ("vec", "mat", "left", "right", "acc", "bias", "scaling")
 PADS = ("null", "zero", "max", "min")
@@ -16,8 +16,12 @@ DEFAULT_FRACTAL = 512
 class Type:
     """Any type. ``str`` gives its canonical text."""
 
-    __slots__ = ("text",)
-    text: str
+    __slots__ = ()
+
+    @property
+    def text(self) -> str:
+        """The canonical text."""
+        raise NotImplementedError
 
     def __str__(self) -> str:
         return self.text
@@ -33,7 +37,8 @@ class ElementType(Type):
     bytes; 0 where it is not known.
     """
 
-    __slots__ = ("bits", "kind", "size")
+    __slots__ = ("bits", "kind", "size", "text")
+    text: str
 
     def __init__(self, name: str, kind: str, bits: int) -> None:
         self.text = name
@@ -113,46 +118,7 @@ def is_element_name(name: str) -> bool:
     return name in _SPELLINGS
 
 
-TILE_FIELDS = (
-    "kind",
-    "loc",
-    "element",
-    "rows",
-    "cols",
-    "valid_rows",
-    "valid_cols",
-    "blayout",
-    "slayout",
-    "fractal",
-    "pad",
-    "extra",
-)
-"""The parameters of a tile type, in the order of ``TileType.of``."""
-
-
-class TileType(Type):
-    """``!pto.tile<…>`` or ``!pto.tile_buf<…>`` (platform, Tile types).
-
-    ``rows`` and ``cols`` are the physical shape, ``valid_rows`` and ``valid_cols`` the valid region, all in elements;
-    None is a ``?``, known only at run time. ``extra`` keeps parameters that are none of ours as (key, text).
-    """
-
-    __slots__ = (
-        "blayout",
-        "cols",
-        "element",
-        "extra",
-        "fractal",
-        "kind",
-        "loc",
-        "pad",
-        "rows",
-        "slayout",
-        "valid_cols",
-        "valid_rows",
-    )
-    _interned: ClassVar[dict[tuple[object, ...], TileType]] = {}
-
+class _TileFields(NamedTuple):
     kind: str
     loc: str
     element: ElementType
@@ -165,6 +131,21 @@ class TileType(Type):
     fractal: int | str
     pad: str
     extra: tuple[tuple[str, str], ...]
+
+
+TILE_FIELDS = _TileFields._fields
+"""The parameters of a tile type, in the order of ``TileType.of``."""
+
+
+class TileType(Type, _TileFields):
+    """``!pto.tile<…>`` or ``!pto.tile_buf<…>`` (platform, Tile types).
+
+    ``rows`` and ``cols`` are the physical shape, ``valid_rows`` and ``valid_cols`` the valid region, all in elements;
+    None is a ``?``, known only at run time. ``extra`` keeps parameters that are none of ours as (key, text).
+    """
+
+    __slots__ = ()
+    _interned: ClassVar[dict[tuple[Any, ...], TileType]] = {}
 
     @classmethod
     def of(
@@ -197,26 +178,13 @@ class TileType(Type):
         """The type with these parameters, in the order of ``of``."""
         made = cls._interned.get(key)
         if made is None:
-            made = cls._interned[key] = object.__new__(cls)
-            (
-                made.kind,
-                made.loc,
-                made.element,
-                made.rows,
-                made.cols,
-                made.valid_rows,
-                made.valid_cols,
-                made.blayout,
-                made.slayout,
-                made.fractal,
-                made.pad,
-                made.extra,
-            ) = key
+            made = tuple.__new__(cls, key)
+            cls._interned[made] = made
         return made
 
     def with_(self, **changes: object) -> TileType:
         """The same type with some parameters changed."""
-        return TileType.from_fields(tuple([changes.get(name, getattr(self, name)) for name in TILE_FIELDS]))
+        return TileType.from_fields(tuple([changes.get(*field) for field in zip(TILE_FIELDS, self, strict=True)]))
 
     @property
     def is_dynamic(self) -> bool:
@@ -243,14 +211,9 @@ class TileType(Type):
         """Whether it has the standard ND layout: row-major and non-fractal."""
         return self.blayout == "row_major" and self.slayout == "none_box"
 
-    def __getattr__(self, name: str) -> str:
-        # The canonical text is made when it is first asked for: most types are never printed.
-        if name != "text":
-            raise AttributeError(name)
-        self.text = text = self._compact()
-        return text
-
-    def _compact(self) -> str:
+    @property
+    def text(self) -> str:
+        """The compact spelling, without the parameters that have their defaults."""
         parts = [self.loc, f"{self.rows}x{self.cols}x{self.element}"]
         if (self.valid_rows, self.valid_cols) != (self.rows, self.cols):
             parts.append(f"valid={_extent(self.valid_rows)}x{_extent(self.valid_cols)}")
@@ -291,7 +254,8 @@ def _extent(value: int | None) -> str:
 class PointerType(Type):
     """``!pto.ptr<T>`` or ``!pto.ptr<T, gm>``: a flat array in global memory; another space stands in the text."""
 
-    __slots__ = ("element",)
+    __slots__ = ("element", "text")
+    text: str
 
     def __init__(self, element: ElementType, text: str) -> None:
         self.element = element
@@ -301,7 +265,8 @@ class PointerType(Type):
 class ViewType(Type):
     """``!pto.tensor_view<…>`` or ``!pto.partition_tensor_view<…>``; an extent of None is a ``?``."""
 
-    __slots__ = ("element", "kind", "shape")
+    __slots__ = ("element", "kind", "shape", "text")
+    text: str
 
     def __init__(self, kind: str, shape: tuple[int | None, ...], element: ElementType) -> None:
         self.kind = kind
@@ -314,7 +279,8 @@ class ViewType(Type):
 class OpaqueType(Type):
     """A type that is none of ours, kept as it is written."""
 
-    __slots__ = ()
+    __slots__ = ("text",)
+    text: str
 
     def __init__(self, text: str) -> None:
         self.text = text

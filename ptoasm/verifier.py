@@ -67,6 +67,9 @@ _ALL_HOLD = Verdict()
 _ALL_HOLD.askable = True
 _NO_RULES = Verdict()
 """The verdict on every shape that no rule is about."""
+_COMMON = (_ALL_HOLD, _NO_RULES)
+_tables: dict[tuple[tuple[str, Verdict], ...], dict[str, Verdict]] = {}
+"""One table of verdicts by target for all shapes that have the same."""
 
 
 def choose_target(module: Module, arch: str | None) -> Target:
@@ -92,7 +95,9 @@ def judge(shape: Shape, on: Target) -> Verdict:
     """The verdict on a shape, made once for each target."""
     verdict: Verdict | None = shape.verdicts.get(on.name)
     if verdict is None:
-        verdict = shape.verdicts[on.name] = _judge(shape, on)
+        verdict = _judge(shape, on)
+        made = {**shape.verdicts, on.name: verdict}
+        shape.verdicts = _tables.setdefault(tuple(made.items()), made) if verdict in _COMMON else made
     return verdict
 
 
@@ -189,10 +194,10 @@ class _Family:
 
 def _family(shape: Shape, definition: Instruction, on: Target, types: Sequence[Type | None]) -> _Family:
     key = (on.name, *[t.kind if t.__class__ is TileType else t.__class__ for t in types])
-    families = shape.untyped.verdicts
-    found: _Family | None = families.get(key)
+    found: _Family | None = shape.untyped.families.get(key)
     if found is None:
-        found = families[key] = _Family(shape, definition, on, types)
+        found = _Family(shape, definition, on, types)
+        shape.untyped.families = {**shape.untyped.families, key: found}
     return found
 
 
