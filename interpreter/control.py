@@ -132,7 +132,7 @@ def _enter(machine: Machine, function: Function, op: Operation) -> None:
     start = -(-start // BLOCK_BYTES) * BLOCK_BYTES
     placement = place(function, machine.memory.size - start)
     if not PLACE.holds(placement):
-        raise machine.fault(PLACE.id, PLACE.message(placement), placement.first_use[placement.unplaced[0]])
+        raise machine.fault(PLACE.id, PLACE.message(placement), placement.unplaced[0].op)
     machine.placement.addresses.update({value: at + start for value, at in placement.addresses.items()})
 
 

@@ -101,7 +101,7 @@ class Machine:
         self.calls: list[Function] = [function]
         self.entered: dict[Function, int] = {}
         if not PLACE.holds(self.placement):
-            op = self.placement.first_use[self.placement.unplaced[0]]
+            op = self.placement.unplaced[0].op
             raise self.fault(PLACE.id, PLACE.message(self.placement), op)
 
     def clear(self) -> None:

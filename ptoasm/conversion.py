@@ -135,7 +135,7 @@ def _end_of_bound(function: Function) -> int:
 
 def _refuse_unplaced(module: Module, function: Function, found: Placement) -> None:
     if found.unplaced:
-        op = found.first_use[found.unplaced[0]]
+        op = found.unplaced[0].op
         name = function.name or None
         raise PtoError([Diagnostic("error", "PLACE-01", found.explanation(), module.source, op.span, (), None, name)])
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Collection
 from heapq import heappop, heappush
-from typing import NamedTuple
 
 from ptoasm.ir import DPS, Block, Function, Literal, Operation, Value
 from ptoasm.numbers import integer, literal_number
@@ -23,28 +22,31 @@ _OTHER_NAMES = ALIASES | {"arith.select"}
 _BINDING = ("pto.tassign", "pto.alloc_tile")
 
 
-class Life(NamedTuple):
-    """A tile's bytes and the statements, by number, from its first to its last use."""
+class Life:
+    """A tile's bytes and the statements, by number, from its first to its last use; ``op`` is the first that names it."""
 
-    value: Value
-    size: int
-    first: int
-    last: int
+    __slots__ = ("first", "last", "op", "size", "value")
+
+    def __init__(self, value: Value, at: int, op: Operation) -> None:
+        self.value = value
+        self.size = 0
+        self.first = at
+        self.last = at
+        self.op = op
 
 
 class Placement:
     """``addresses`` of the tiles that had none, in bytes; ``unplaced`` are those that do not fit.
 
-    ``reuses`` is whether tiles share memory one after another. ``first_use`` is the first operation that names a tile,
-    ``lives`` all tiles in order of their first use, those with an address of their own too.
+    ``reuses`` is whether tiles share memory one after another, ``lives`` all tiles in order of their first use, those
+    with an address of their own too.
     """
 
-    __slots__ = ("addresses", "crowd", "first_use", "lives", "reuses", "ub_size", "unplaced")
+    __slots__ = ("addresses", "crowd", "lives", "reuses", "ub_size", "unplaced")
 
     def __init__(self, ub_size: int) -> None:
         self.addresses: dict[Value, int] = {}
-        self.unplaced: list[Value] = []
-        self.first_use: dict[Value, Operation] = {}
+        self.unplaced: list[Life] = []
         self.lives: list[Life] = []
         self.crowd: list[Life] = []
         self.reuses = False
@@ -52,7 +54,7 @@ class Placement:
 
     def explanation(self) -> str:
         """Why the first unplaced tile does not fit."""
-        life = next(one for one in self.lives if one.value is self.unplaced[0])
+        life = self.unplaced[0]
         others = ", ".join(f"%{one.value.name} ({one.size} bytes)" for one in self.crowd[:8])
         more = f" and {len(self.crowd) - 8} more" if len(self.crowd) > 8 else ""
         beside = f" beside {others}{more}" if others else ""
@@ -74,7 +76,7 @@ def root(value: Value) -> Value:
 def place(function: Function, ub_size: int, keep: Collection[Value] = ()) -> Placement:
     """The placement of a function's tiles in a UB of ``ub_size`` bytes; ``keep`` are live to the end."""
     placement = Placement(ub_size)
-    lives, bound = _lives(function, placement, keep)
+    lives, bound = _lives(function, keep)
     free = [life for life in lives if life.value not in bound]
     taken = [
         (address, address + life.size, life.first, life.last)
@@ -88,23 +90,21 @@ def place(function: Function, ub_size: int, keep: Collection[Value] = ()) -> Pla
     return placement
 
 
-def _lives(
-    function: Function, placement: Placement, keep: Collection[Value]
-) -> tuple[list[Life], dict[Value, list[int | None]]]:
+def _lives(function: Function, keep: Collection[Value]) -> tuple[list[Life], dict[Value, list[int | None]]]:
     """When each tile is live, and the addresses that the program binds tiles to."""
-    uses = _Uses(placement.first_use)
+    uses = _Uses()
     if function.body is not None:
         uses.visit(function.body)
     uses.extend_over_regions()
-    first, last = uses.first, uses.last
     for value in (*keep, *_destinations(function)):
-        if root(value) in last:
-            last[root(value)] = uses.count + 1
-    lives = [
-        Life(value, value.type.size, at, last[value])
-        for value, at in first.items()
-        if isinstance(value.type, TileType) and value.type.loc == "vec" and value.type.rows > 0 and value.type.cols > 0
-    ]
+        if root(value) in uses.lives:
+            uses.lives[root(value)].last = uses.count + 1
+    lives = []
+    for life in uses.lives.values():
+        type_ = life.value.type
+        if isinstance(type_, TileType) and type_.loc == "vec" and type_.rows > 0 and type_.cols > 0:
+            life.size = type_.size
+            lives.append(life)
     return sorted(lives, key=lambda one: one.first), uses.bound
 
 
@@ -127,11 +127,9 @@ def _stands_for_itself(value: Value) -> bool:
 class _Uses:
     """The first and the last statement, by number, that names each tile, and the addresses that tiles are bound to."""
 
-    def __init__(self, first_use: dict[Value, Operation]) -> None:
-        self.first: dict[Value, int] = {}
-        self.last: dict[Value, int] = {}
+    def __init__(self) -> None:
+        self.lives: dict[Value, Life] = {}
         self.bound: dict[Value, list[int | None]] = {}
-        self.first_use = first_use
         self.count = 0
         self._extents: dict[Operation, tuple[int, int]] = {}
         self._through: set[tuple[Value, Operation]] = set()
@@ -139,22 +137,23 @@ class _Uses:
 
     def visit(self, block: Block) -> None:
         """Takes note of a block's operations and those of their regions."""
-        first, last, outermost = self.first, self.last, block.parent is None
+        lives, outermost = self.lives, block.parent is None
         for op in block.operations:
             self.count = here = self.count + 1
             shape = op.shape
             if shape.name in _BINDING:
                 address = bound_address(op)
                 if address is not None:
-                    _bind(self.bound, first, root(address[0]), address[1])
+                    self._bind(root(address[0]), address[1])
             for value in (*op.inputs, *op.outputs):
                 if value.__class__ is not Value or value.type.__class__ is not TileType:
                     continue
                 if outermost and (value.owner is block or _stands_for_itself(value)):
-                    if value not in last:
-                        first[value] = here
-                        self.first_use[value] = op
-                    last[value] = here
+                    life = lives.get(value)
+                    if life is None:
+                        lives[value] = Life(value, here, op)
+                    else:
+                        life.last = here
                 else:
                     self._use(root(value), here, op)
             if op.regions:
@@ -175,10 +174,11 @@ class _Uses:
             self._note(tile, here, op)
 
     def _note(self, tile: Value, here: int, op: Operation) -> None:
-        if tile not in self.first:
-            self.first[tile] = here
-            self.first_use[tile] = op
-        self.last[tile] = here
+        life = self.lives.get(tile)
+        if life is None:
+            self.lives[tile] = Life(tile, here, op)
+        else:
+            life.last = here
         if op.block.parent is not None:
             holder = _outermost(op, tile.block)
             if holder is not None:
@@ -209,8 +209,14 @@ class _Uses:
         """What a region uses from outside, or hands on, is live from its beginning to its end."""
         for tile, op in self._through:
             start, end = self._extents[op]
-            self.first[tile] = min(self.first.get(tile, start), start)
-            self.last[tile] = max(self.last.get(tile, end), end)
+            life = self.lives.setdefault(tile, Life(tile, start, op))
+            life.first = min(life.first, start)
+            life.last = max(life.last, end)
+
+    def _bind(self, value: Value, address: int | None) -> None:
+        """A tile that is used before it is bound needs a place of its own until then."""
+        if value not in self.lives or value in self.bound:
+            self.bound.setdefault(value, []).append(address)
 
 
 def _outermost(op: Operation, home: Block) -> Operation | None:
@@ -220,12 +226,6 @@ def _outermost(op: Operation, home: Block) -> Operation | None:
         holder = block.parent
         block = holder.block
     return holder
-
-
-def _bind(bound: dict[Value, list[int | None]], first: dict[Value, int], value: Value, address: int | None) -> None:
-    """A tile that is used before it is bound needs a place of its own until then."""
-    if value not in first or value in bound:
-        bound.setdefault(value, []).append(address)
 
 
 def bound_address(op: Operation) -> tuple[Value, int | None] | None:
@@ -297,7 +297,7 @@ def _by_life(placement: Placement, free: list[Life], taken: list[tuple[int, int,
         size = _aligned(life.size)
         at = _first_gap(active, fixed.until(life.first, life.last), size, placement.ub_size)
         if at is None:
-            placement.unplaced.append(life.value)
+            placement.unplaced.append(life)
             if len(placement.unplaced) == 1:
                 placement.crowd = [free[one[3]] for one in active if one[3] >= 0]
             continue

@@ -43,18 +43,17 @@ class Verdict:
 
     ``broken`` lists the broken rules with the instance that breaks them, ``open`` those that a run must answer,
     ``individual`` those that each operation answers. ``askable`` is whether the instruction has rules and its form and
-    types are right enough to ask them; ``instance`` is what they were asked about, kept where anything came of it.
+    types are right enough to ask them.
     ``fine`` has the numbers (None: not known) that break no individual rule, each with those that a run must answer.
     ``bad_types`` says whether a tile type breaks a TILE rule, ``quiet`` that there is nothing to report.
     """
 
-    __slots__ = ("askable", "bad_types", "broken", "fine", "individual", "instance", "open", "quiet", "typed")
+    __slots__ = ("askable", "bad_types", "broken", "fine", "individual", "open", "quiet", "typed")
 
     def __init__(self) -> None:
         self.broken: list[tuple[Rule, Any]] = []
         self.open: list[Rule] = []
         self.individual: list[Rule] = []
-        self.instance: Instance | None = None
         self.typed: list[tuple[str, str]] = []
         self.askable = False
         self.fine: dict[tuple[str, ...] | None, list[Rule]] = {}
@@ -132,7 +131,6 @@ def _judge_instruction(
         verdict.typed = list(_wrong_operands(shape, definition))
     if instance is not None:
         verdict.askable = True
-        verdict.instance = instance
         if held:
             verdict.individual += individual
         else:
@@ -413,8 +411,9 @@ class Verifier:
         if left is not None:
             self.open += [(rule, op) for rule in left]
             return
-        instance = verdict.instance
-        assert instance is not None
+        definition = op.shape.definition
+        assert definition is not None
+        instance = static_instance(op.shape, definition, self.target)
         found, opened = len(self.diagnostics), len(self.open)
         if self._literals(op, instance):
             self._ask_one(op, verdict.individual, scalar_instance(op, instance))
@@ -587,9 +586,9 @@ class Verifier:
     def _placement(self, function: Function) -> None:
         placement = place(function, self.ub_size)
         if not PLACE.holds(placement):
-            value = placement.unplaced[0]
-            op = placement.first_use[value]
-            span, note = self.places.value(op, value), Note(f"{PLACE.page}: {PLACE.text}")
+            life = placement.unplaced[0]
+            op = life.op
+            span, note = self.places.value(op, life.value), Note(f"{PLACE.page}: {PLACE.text}")
             self._report_on(op, PLACE.id, PLACE.severity, PLACE.message(placement), span, (note,))
 
 

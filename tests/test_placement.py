@@ -42,7 +42,7 @@ def test_an_address_of_the_program_is_kept_free() -> None:
 
 def test_what_does_not_fit_is_named_with_what_is_in_its_way() -> None:
     placement, _ = placed(sums(("a", "b")), 256)
-    assert [value.name for value in placement.unplaced] == ["b"]
+    assert [life.value.name for life in placement.unplaced] == ["b"]
     assert placement.explanation() == "%b (32 bytes) does not fit into the UB of 256 bytes beside %a (256 bytes)"
 
 
