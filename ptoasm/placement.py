@@ -23,7 +23,7 @@ _BINDING = ("pto.tassign", "pto.alloc_tile")
 
 
 class Life:
-    """A tile's bytes and the statements, by number, from its first to its last use; ``op`` is the first that names it."""
+    """A tile's bytes and the statements, by number, from its first to its last use; ``op`` is its first use."""
 
     __slots__ = ("first", "last", "op", "size", "value")
 
@@ -79,7 +79,7 @@ def place(function: Function, ub_size: int, keep: Collection[Value] = ()) -> Pla
     lives, bound = _lives(function, keep)
     free = [life for life in lives if life.value not in bound]
     taken = [
-        (address, address + life.size, life.first, life.last)
+        (address, _aligned(address + life.size), life.first, life.last)
         for life in lives
         for address in bound.get(life.value, ())
         if address is not None
@@ -105,7 +105,8 @@ def _lives(function: Function, keep: Collection[Value]) -> tuple[list[Life], dic
         if isinstance(type_, TileType) and type_.loc == "vec" and type_.rows > 0 and type_.cols > 0:
             life.size = type_.size
             lives.append(life)
-    return sorted(lives, key=lambda one: one.first), uses.bound
+    lives.sort(key=lambda one: one.first)
+    return lives, uses.bound
 
 
 def _destinations(function: Function) -> set[Value]:
@@ -264,7 +265,7 @@ def _side_by_side(placement: Placement, free: list[Life], taken: list[tuple[int,
     for life in free:
         size = _aligned(life.size)
         while k < len(blocks) and blocks[k][0] < at + size:
-            at = max(at, _aligned(blocks[k][1]))
+            at = max(at, blocks[k][1])
             k += 1
         if at + life.size > placement.ub_size:
             return False
@@ -278,24 +279,26 @@ def _by_life(placement: Placement, free: list[Life], taken: list[tuple[int, int,
     """First fit among the tiles that are live at the same time.
 
     Blocks begin and end at multiples of 32 bytes. ``active`` holds the blocks of the tiles that are live where the next
-    one begins, in order of their addresses; blocks at addresses of the program's own come alive out of ``coming``.
+    one begins, in order of their addresses; ``taken`` those at addresses of the program's own, by when they come alive.
     """
     placement.reuses = True
     active: list[tuple[int, int, int, int]] = []
     ends: list[int] = []
-    coming = sorted(((first, start, _aligned(end), last) for start, end, first, last in taken), reverse=True)
-    fixed = _Fixed(taken)
+    firsts = [first for _, _, first, _ in taken]
+    alive = 0
     for number, life in enumerate(free):
-        while coming and coming[-1][0] <= life.first:
-            _, start, end, last = coming.pop()
+        while alive < len(taken) and firsts[alive] <= life.first:
+            start, end, _, last = taken[alive]
             insort(active, (start, end, last, -1))
             heappush(ends, last)
+            alive += 1
         if ends and ends[0] < life.first:
             active = [one for one in active if one[2] >= life.first]
             while ends and ends[0] < life.first:
                 heappop(ends)
         size = _aligned(life.size)
-        at = _first_gap(active, fixed.until(life.first, life.last), size, placement.ub_size)
+        coming = taken[alive : bisect_right(firsts, life.last)]
+        at = _first_gap(active, coming, size, placement.ub_size)
         if at is None:
             placement.unplaced.append(life)
             if len(placement.unplaced) == 1:
@@ -304,20 +307,6 @@ def _by_life(placement: Placement, free: list[Life], taken: list[tuple[int, int,
         placement.addresses[life.value] = at
         insort(active, (at, at + size, life.last, number))
         heappush(ends, life.last)
-
-
-class _Fixed:
-    """The blocks at addresses of the program's own, by the statement at which they come alive."""
-
-    def __init__(self, taken: list[tuple[int, int, int, int]]) -> None:
-        self.blocks = sorted(((s, _aligned(e), f, n) for s, e, f, n in taken), key=lambda one: one[2])
-        self.firsts = [one[2] for one in self.blocks]
-
-    def until(self, first: int, last: int) -> list[tuple[int, int, int, int]]:
-        """Those that come alive after ``first`` and not after ``last``."""
-        if not self.blocks:
-            return []
-        return self.blocks[bisect_right(self.firsts, first) : bisect_right(self.firsts, last)]
 
 
 def _first_gap(

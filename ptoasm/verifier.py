@@ -43,20 +43,20 @@ class Verdict:
 
     ``broken`` lists the broken rules with the instance that breaks them, ``open`` those that a run must answer,
     ``individual`` those that each operation answers. ``askable`` is whether the instruction has rules and its form and
-    types are right enough to ask them.
-    ``fine`` has the numbers (None: not known) that break no individual rule, each with those that a run must answer.
-    ``bad_types`` says whether a tile type breaks a TILE rule, ``quiet`` that there is nothing to report.
+    types are right enough to ask them. ``fine`` has the numbers (None: not known) that break no individual rule, each
+    with those that a run must answer. ``bad_types`` says whether a tile type breaks a TILE rule, ``quiet`` that there
+    is nothing to report.
     """
 
     __slots__ = ("askable", "bad_types", "broken", "fine", "individual", "open", "quiet", "typed")
 
     def __init__(self) -> None:
-        self.broken: list[tuple[Rule, Any]] = []
-        self.open: list[Rule] = []
-        self.individual: list[Rule] = []
-        self.typed: list[tuple[str, str]] = []
+        self.broken: tuple[tuple[Rule, Any], ...] = ()
+        self.open: tuple[Rule, ...] = ()
+        self.individual: tuple[Rule, ...] = ()
+        self.typed: tuple[tuple[str, str], ...] = ()
         self.askable = False
-        self.fine: dict[tuple[str, ...] | None, list[Rule]] = {}
+        self.fine: dict[tuple[str, ...] | None, tuple[Rule, ...]] = {}
         self.bad_types = False
         self.quiet = True
 
@@ -126,13 +126,13 @@ def _judge_instruction(
             return _ALL_HOLD
     verdict = Verdict()
     form = Form(shape, definition, len(shape.input_types), len(shape.output_types))
-    verdict.broken += [(rule, form) for rule in family.misformed]
+    verdict.broken = tuple([(rule, form) for rule in family.misformed])
     if not family.fitting:
-        verdict.typed = list(_wrong_operands(shape, definition))
+        verdict.typed = tuple(_wrong_operands(shape, definition))
     if instance is not None:
         verdict.askable = True
         if held:
-            verdict.individual += individual
+            verdict.individual = individual
         else:
             _ask(definition.rules, instance, verdict)
     verdict.quiet = not (verdict.broken or verdict.individual or verdict.typed)
@@ -170,7 +170,7 @@ class _Family:
         self.misformed = _broken_forms(shape, definition, on) if definition.checked else []
         shaped = not any(rule.id in ("FORM-03", "FORM-04") for rule in self.misformed)
         self.askable = definition.checked and self.fitting and shaped
-        self._agendas: dict[tuple[str, ...], tuple[list[Rule], list[Rule]]] = {}
+        self._agendas: dict[tuple[str, ...], tuple[list[Rule], tuple[Rule, ...]]] = {}
 
     def instance(self, types: Sequence[Type | None]) -> Instance:
         """The instance that these types describe."""
@@ -182,7 +182,7 @@ class _Family:
         scalars = {name: Scalar(types[at], None) for name, at in self._scalars}
         return Instance(*self._instance, tiles, scalars, self._attributes)
 
-    def agenda(self, instance: Instance) -> tuple[list[Rule], list[Rule]]:
+    def agenda(self, instance: Instance) -> tuple[list[Rule], tuple[Rule, ...]]:
         """The rules that apply, each behind those that it must wait for, and those that each operation answers."""
         found = self._agendas.get(instance.modes)
         if found is None:
@@ -271,16 +271,16 @@ def static_instance(shape: Shape, definition: Instruction, on: Target) -> Instan
 def _ask(rules: Iterable[Rule], instance: Instance, verdict: Verdict) -> None:
     for rule, answer in ask(rules, instance):
         if rule.individual:
-            verdict.individual.append(rule)
+            verdict.individual += (rule,)
         elif answer is None:
-            verdict.open.append(rule)
+            verdict.open += (rule,)
         elif not answer:
-            verdict.broken.append((rule, instance))
+            verdict.broken += ((rule, instance),)
 
 
-def _agenda(instance: Instance) -> tuple[list[Rule], list[Rule]]:
+def _agenda(instance: Instance) -> tuple[list[Rule], tuple[Rule, ...]]:
     rules = [rule for rule in instance.instruction.rules if rule.applies(instance)]
-    individual = [rule for rule in rules if rule.individual]
+    individual = tuple([rule for rule in rules if rule.individual])
     left = {rule.id: rule for rule in rules if not rule.individual}
     agenda: list[Rule] = []
     while left:
@@ -420,7 +420,7 @@ class Verifier:
         if len(self.diagnostics) == found:
             if len(verdict.fine) > _REMEMBERED:
                 verdict.fine.clear()
-            verdict.fine[numbers] = [rule for rule, _ in self.open[opened:]]
+            verdict.fine[numbers] = tuple([rule for rule, _ in self.open[opened:]])
 
     def _left_open(self, op: Operation, verdict: Verdict) -> None:
         """Asks what the types leave open with the extents that ``alloc_tile`` gives as constants, as far as it does."""
