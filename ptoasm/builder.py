@@ -35,9 +35,6 @@ HOLE = re.compile(
 )
 """What two statements of one template may differ in."""
 
-_NO_KEY = ()
-
-
 _DEEPEST = 100
 """How deep regions may be nested: those who walk the IR go into each by a call."""
 _REMEMBERED = 1 << 13
@@ -47,12 +44,12 @@ _REMEMBERED = 1 << 13
 class Template:
     """A statement with holes.
 
-    ``inputs`` and ``outputs`` say where the names and literals stand: the index of a hole, or the text
-    itself where it is none. ``types`` are the types, ``typed`` those that are holes, on which the shape depends, and
-    ``shapes`` the shapes made so far.
-    ``names`` and ``literals`` are the holes that must hold a value's name and a literal. ``fixed`` are holes that must
-    have the text they had (numbers in attributes): ``variants`` holds a template for each. ``frame`` is what the shapes
-    of an instruction have in common.
+    Its parts are numbered: the holes in their order, then what stands in no hole (``true``), whose texts are ``rest``.
+    ``inputs`` are the operands and ``outputs`` the results or destinations; ``used`` are those of both that are not
+    defined here. ``types`` are the parts that are types, ``typed`` those of them that are
+    holes, on which the shape depends, and ``shapes`` the shapes made so far. ``names`` and ``literals`` are the holes
+    that must hold a value's name and a literal. ``fixed`` are holes that must have the text they had (numbers in
+    attributes): ``variants`` holds a template for each. ``frame`` is what the shapes have in common.
     """
 
     __slots__ = (
@@ -63,48 +60,46 @@ class Template:
         "literals",
         "names",
         "outputs",
+        "rest",
         "shapes",
         "statement",
         "stray",
         "text",
         "typed",
         "types",
+        "used",
         "variants",
     )
 
     def __init__(self, statement: Statement, text: str, start: int) -> None:
-        spans = {m.start() + start: k for k, m in enumerate(HOLE.finditer(text))}
-        ends = [m.end() + start for m in HOLE.finditer(text)]
-        used: set[int] = set()
+        holes = {match.span(): k for k, match in enumerate(HOLE.finditer(text))}
+        self.rest: list[str] = []
 
-        def place(span: tuple[int, int]) -> int | str:
-            at, end = span
-            hole = spans.get(at)
-            if hole is None or ends[hole] != end:
-                return text[at - start : end - start]
-            used.add(hole)
-            return hole
+        def part(at: int, end: int) -> int:
+            hole = holes.get((at - start, end - start))
+            return other(text[at - start : end - start]) if hole is None else hole
 
-        def name(span: tuple[int, int]) -> tuple[bool, int | str]:
-            return text[span[0] - start] == "%", place(span)
+        def other(text: str) -> int:
+            self.rest.append(text)
+            return len(holes) + len(self.rest) - 1
 
+        destinations = statement.kind == "dps"
+        named = result_names(statement.results, text, start)
         self.statement = statement
         self.text = text
-        self.inputs = [name(span) for span in statement.inputs]
-        if statement.kind == "dps":
-            self.outputs = [place(span) for span in statement.outputs]
+        self.inputs = [(text[at - start] == "%", part(at, end)) for at, end in statement.inputs]
+        if destinations:
+            self.outputs = [part(*span) for span in statement.outputs]
         else:
-            named = result_names(statement.results, text, start)
-            self.outputs = [f"%{name}" if "#" in name else place(span) for name, span in named]
-        stray = result_names(statement.results, text, start) if statement.kind == "dps" else []
-        self.stray = [name for name, _ in stray]
-        self.names = [k for k in (*(k for named, k in self.inputs if named), *self.outputs) if isinstance(k, int)]
-        self.literals = [k for named, k in self.inputs if not named and isinstance(k, int)]
-        types = [place(span) for span in (*(statement.input_types or ()), *(statement.output_types or ()))]
-        self.types = types
-        self.typed = [t for t in types if isinstance(t, int)]
+            self.outputs = [other(f"%{name}") if "#" in name else part(*span) for name, span in named]
+        self.used = [*(k for _, k in self.inputs), *(self.outputs if destinations else ())]
+        self.stray = [name for name, _ in named] if destinations else []
+        self.types = [part(*span) for span in (*(statement.input_types or ()), *(statement.output_types or ()))]
+        self.names = [k for k in (*(k for is_name, k in self.inputs if is_name), *self.outputs) if k < len(holes)]
+        self.literals = [k for is_name, k in self.inputs if not is_name and k < len(holes)]
+        self.typed = [k for k in self.types if k < len(holes)]
         self.key: Callable[[list[str]], Any] = itemgetter(*self.typed) if self.typed else _no_key
-        self.fixed = tuple(k for k in range(len(ends)) if k not in used)
+        self.fixed = tuple(sorted({*range(len(holes))}.difference(self.names, self.literals, self.typed)))
         self.shapes: dict[Any, Shape] = {}
         self.frame: _Frame | None = None
         self.variants: dict[tuple[str, ...], Template] | None = None
@@ -114,7 +109,7 @@ _MISMATCH = TextFault("the statement is not written like the template", 0, 0)
 
 
 def _no_key(holes: list[str]) -> tuple[str, ...]:
-    return _NO_KEY
+    return ()
 
 
 _MOST_RESULTS = 1000
@@ -202,51 +197,48 @@ class Builder:
             if holes[hole][0] in "%!":
                 raise _MISMATCH
         if shape is None:
-            shape = self._shape(template, holes, start)
+            shape = self._shape(template, holes)
+        parts = holes + template.rest if template.rest else holes
         names = self.names
-        inputs: list[Value | Literal] = []
-        block = self.block
-        op = Operation(shape, inputs, [], block, start, end)
-        types = shape.input_types
-        for at, (is_name, slot) in enumerate(template.inputs):
-            text = holes[slot] if isinstance(slot, int) else slot
-            if is_name:
-                text = text[1:]
-                type_ = types[at]
-                value = names.get(text)
-                if value is None:
-                    value = self._undefined(text, type_, op, at)
-                elif value.type is not type_ and type_ is not None:
-                    self._settle(value, type_, op, at)
-                inputs.append(value)
-            else:
-                inputs.append(Literal(text))
-        outputs = op.outputs
-        types = shape.output_types
+        values: list[Any] = []
+        op = Operation(shape, values, [], self.block, start, end)
         destinations = shape.form == DPS
-        nested = block.parent is not None
-        for at, slot in enumerate(template.outputs):
-            text = (holes[slot] if isinstance(slot, int) else slot)[1:]
-            type_ = types[at]
-            if destinations:
-                value = names.get(text)
-                if value is None:
-                    value = self._undefined(text, type_, op, len(inputs) + at)
-                elif value.type is not type_ and type_ is not None:
-                    self._settle(value, type_, op, len(inputs) + at)
-            elif text in names:
-                value = self._redefined(text, type_, op, self._result_place(op, at))
-            else:
-                value = names[text] = Value(text, type_, op)
-                if nested:
-                    self._defined.append(text)
-            outputs.append(value)
-        for text in template.stray:
-            names.setdefault(text, Value(text, None, op))
-        block.operations.append(op)
+        types = shape.input_types + shape.output_types if destinations else shape.input_types
+        for part, type_ in zip(template.used, types, strict=True):
+            text = parts[part]
+            if text[0] != "%":
+                values.append(Literal(text))
+                continue
+            value = names.get(text[1:])
+            if value is None:
+                value = self._undefined(text[1:], type_, op, len(values))
+            elif value.type is not type_ and type_ is not None:
+                self._settle(value, type_, op, len(values))
+            values.append(value)
+        if destinations:
+            op.outputs = values[len(template.inputs) :]
+            del values[len(template.inputs) :]
+        elif template.outputs:
+            self._define(op, template, parts)
+        for name in template.stray:
+            names.setdefault(name, Value(name, None, op))
+        self.block.operations.append(op)
         if self._only_bound and shape.name != _TASSIGN:
-            self._only_bound.difference_update(inputs, outputs)
+            self._only_bound.difference_update(op.inputs, op.outputs)
         return op
+
+    def _define(self, op: Operation, template: Template, parts: list[str]) -> None:
+        """The results of an operation."""
+        names, nested = self.names, self.block.parent is not None
+        for part, type_ in zip(template.outputs, op.shape.output_types, strict=False):
+            name = parts[part][1:]
+            if name in names:
+                value = self._redefined(name, type_, op, self._result_place(op, len(op.outputs)))
+            else:
+                value = names[name] = Value(name, type_, op)
+                if nested:
+                    self._defined.append(name)
+            op.outputs.append(value)
 
     def define_results(self, statement: Statement, op: Operation) -> None:
         """Defines the results of an operation that is kept verbatim: their types are not known."""
@@ -381,13 +373,13 @@ class Builder:
 
     # --- Shapes ------------------------------------------------------------------------------------
 
-    def _shape(self, template: Template, holes: list[str], start: int) -> Shape:
+    def _shape(self, template: Template, holes: list[str]) -> Shape:
         """The shape of the template with these types; raises TextFault for a text that is no type."""
-        texts = [holes[t] if isinstance(t, int) else t for t in template.types]
         for hole in template.typed:
             if holes[hole][0] != "!":
                 raise _MISMATCH
-        types = [self.read_type(text) for text in texts]
+        parts = holes + template.rest
+        types = [self.read_type(parts[part]) for part in template.types]
         if template.frame is not None:
             shape = template.frame.shape(types)
         else:
@@ -721,8 +713,9 @@ def _host_shape(
 ) -> Shape:
     statement = template.statement
     n_in, n_out = len(template.inputs), len(template.outputs)
-    is_value, first_input = template.inputs[0] if n_in else (True, "")
-    literal = "" if is_value else "bool" if first_input in ("true", "false") else "number"
+    is_value, part = template.inputs[0] if n_in else (True, 0)
+    is_word = part not in template.literals and template.rest[:1] in (["true"], ["false"])
+    literal = "" if is_value else "bool" if is_word else "number"
     written = Written(name, n_in, n_out, first, second, statement.names, sizes, literal)
     open_ended = statement.generic and statement.opens
     found = Signature((), [None] * n_in, [None] * n_out) if open_ended else signature(statement.kind, written)
