@@ -318,7 +318,8 @@ def linear(bench: Bench) -> Iterator[Row]:
                 if number == 0:
                     with bench.worker() as worker:
                         worker.ask("memory", path=warm)
-                        grown[count] = worker.ask("memory", path=path)["bytes"] / count / 1024
+                        answer = worker.ask("memory", path=path)
+                        grown[count] = answer["bytes"] / answer["statements"] / 1024
         for stage in ("parse", "verify", "print", "convert"):
             for small, large in pairwise(counts):
                 what = f"{stage}, {style}, {variety}: {large:,} : {small:,}"

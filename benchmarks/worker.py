@@ -73,13 +73,14 @@ def stages(path: str, arch: str = "a5") -> Answer:
 
 
 def memory(path: str, arch: str = "a5") -> Answer:
-    """Bytes that the process grew to, at its peak, to read, parse and verify a file."""
+    """Bytes that the process grew to, at its peak, to read, parse and verify a file; and how many statements it has."""
     ptoasm: Any = importlib.import_module("ptoasm")
     gc.collect()
     before = _peak()
     module = ptoasm.parse(Path(path).read_text(), filename=path)
     ptoasm.verify(module, arch=arch)
-    return {"bytes": _peak() - before}
+    grown = _peak() - before
+    return {"bytes": grown, "statements": sum(1 for function in module.functions for _ in function.walk())}
 
 
 def _peak() -> int:

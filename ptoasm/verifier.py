@@ -43,12 +43,11 @@ class Verdict:
 
     ``broken`` lists the broken rules with the instance that breaks them, ``open`` those that a run must answer,
     ``individual`` those that each operation answers. ``askable`` is whether the instruction has rules and its form and
-    types are right enough to ask them. ``fine`` has the numbers (None: not known) that break no individual rule, each
-    with those that a run must answer. ``bad_types`` says whether a tile type breaks a TILE rule, ``quiet`` that there
-    is nothing to report.
+    types are right enough to ask them, ``bad_types`` whether a tile type breaks a TILE rule, ``quiet`` whether there is
+    nothing to report. Most shapes of a large program have a verdict that is ``shared``.
     """
 
-    __slots__ = ("askable", "bad_types", "broken", "fine", "individual", "open", "quiet", "typed")
+    __slots__ = ("askable", "bad_types", "broken", "individual", "open", "quiet", "shared", "typed")
 
     def __init__(self) -> None:
         self.broken: tuple[tuple[Rule, Any], ...] = ()
@@ -56,17 +55,28 @@ class Verdict:
         self.individual: tuple[Rule, ...] = ()
         self.typed: tuple[tuple[str, str], ...] = ()
         self.askable = False
-        self.fine: dict[tuple[str, ...] | None, tuple[Rule, ...]] = {}
         self.bad_types = False
         self.quiet = True
+        self.shared = False
 
 
-_ALL_HOLD = Verdict()
-"""The verdict on every shape of which all rules hold: most shapes of a large program."""
-_ALL_HOLD.askable = True
 _NO_RULES = Verdict()
 """The verdict on every shape that no rule is about."""
-_COMMON = (_ALL_HOLD, _NO_RULES)
+_NO_RULES.shared = True
+_holding: dict[tuple[Rule, ...], Verdict] = {}
+
+
+def _all_hold_but(individual: tuple[Rule, ...]) -> Verdict:
+    """The verdict on every shape of which all rules hold, but for those that each operation answers."""
+    found = _holding.get(individual)
+    if found is None:
+        found = _holding[individual] = Verdict()
+        found.askable = found.shared = True
+        found.individual = individual
+        found.quiet = not individual
+    return found
+
+
 _tables: dict[tuple[tuple[str, Verdict], ...], dict[str, Verdict]] = {}
 """One table of verdicts by target for all shapes that have the same."""
 
@@ -96,7 +106,7 @@ def judge(shape: Shape, on: Target) -> Verdict:
     if verdict is None:
         verdict = _judge(shape, on)
         made = {**shape.verdicts, on.name: verdict}
-        shape.verdicts = _tables.setdefault(tuple(made.items()), made) if verdict in _COMMON else made
+        shape.verdicts = _tables.setdefault(tuple(made.items()), made) if verdict.shared else made
     return verdict
 
 
@@ -117,13 +127,12 @@ def _judge_instruction(
     shape: Shape, definition: Instruction, on: Target, types: Sequence[Type | None], faulty: list[TileType]
 ) -> Verdict:
     family = _family(shape, definition, on, types)
-    instance, held = None, False
+    instance = None
     if family.askable and not (faulty and any(rule.id in _UNASKABLE for t in faulty for rule in tile_faults(t))):
         instance = family.instance(types)
         agenda, individual = family.agenda(instance)
-        held = _all_hold(agenda, instance)
-        if held and not (individual or faulty or family.misformed):
-            return _ALL_HOLD
+        if not (faulty or family.misformed) and _all_hold(agenda, instance):
+            return _all_hold_but(individual)
     verdict = Verdict()
     form = Form(shape, definition, len(shape.input_types), len(shape.output_types))
     verdict.broken = tuple([(rule, form) for rule in family.misformed])
@@ -131,10 +140,7 @@ def _judge_instruction(
         verdict.typed = tuple(_wrong_operands(shape, definition))
     if instance is not None:
         verdict.askable = True
-        if held:
-            verdict.individual = individual
-        else:
-            _ask(definition.rules, instance, verdict)
+        _ask(definition.rules, instance, verdict)
     verdict.quiet = not (verdict.broken or verdict.individual or verdict.typed)
     return verdict
 
@@ -325,6 +331,7 @@ class Verifier:
         self._places: Places | None = None
         self.function: Function | None = None
         self._unknown: set[str] = set()
+        self._fine: dict[tuple[Shape, tuple[str, ...] | None], tuple[Rule, ...]] = {}
 
     @property
     def places(self) -> Places:
@@ -405,9 +412,9 @@ class Verifier:
             self._individual(op, verdict)
 
     def _individual(self, op: Operation, verdict: Verdict) -> None:
-        """Asks what an operation's numbers decide, of each set of numbers once."""
+        """Asks what an operation's numbers (None: not known) decide, once for all of a shape that have the same."""
         numbers = _written_numbers(op)
-        left = verdict.fine.get(numbers)
+        left = self._fine.get((op.shape, numbers))
         if left is not None:
             self.open += [(rule, op) for rule in left]
             return
@@ -418,9 +425,9 @@ class Verifier:
         if self._literals(op, instance):
             self._ask_one(op, verdict.individual, scalar_instance(op, instance))
         if len(self.diagnostics) == found:
-            if len(verdict.fine) > _REMEMBERED:
-                verdict.fine.clear()
-            verdict.fine[numbers] = tuple([rule for rule, _ in self.open[opened:]])
+            if len(self._fine) > _REMEMBERED:
+                self._fine.clear()
+            self._fine[op.shape, numbers] = tuple([rule for rule, _ in self.open[opened:]])
 
     def _left_open(self, op: Operation, verdict: Verdict) -> None:
         """Asks what the types leave open with the extents that ``alloc_tile`` gives as constants, as far as it does."""
