@@ -37,7 +37,7 @@ HOLE = re.compile(
 
 _DEEPEST = 100
 """How deep regions may be nested: those who walk the IR go into each by a call."""
-_REMEMBERED = 1 << 13
+_REMEMBERED = 1 << 11
 """How many shapes a template keeps at hand; operations keep their own."""
 
 

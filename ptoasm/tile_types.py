@@ -74,7 +74,7 @@ EXAMPLE = "!pto.tile<vec, 16x256xf32>"
 _types: dict[str, Type] = {}
 _interned: dict[str, Type] = {}
 """Types other than tiles, by what they say."""
-_REMEMBERED = 1 << 14
+_REMEMBERED = 1 << 12
 """How many texts are kept: the types themselves are interned by what they say."""
 
 

@@ -34,7 +34,7 @@ from ptoasm.types import INDEX, ElementType, TileType, Type
 if TYPE_CHECKING:
     from ptoasm.places import Places
 
-_REMEMBERED = 1 << 14
+_REMEMBERED = 1 << 12
 """How many answers are kept; the tables are only there to save time."""
 
 
@@ -245,21 +245,21 @@ def _outputs(shape: Shape, definition: Instruction) -> list[Any]:
     return [o for o in definition.outputs if o.name in shape.output_names]
 
 
-def tile_faults(type_: TileType) -> list[Rule]:
+def tile_faults(type_: TileType) -> tuple[Rule, ...]:
     """The TILE rules that a tile type breaks."""
-    found: list[Rule] | None = _tile_faults.get(type_)
+    found: tuple[Rule, ...] | None = _tile_faults.get(type_)
     if found is None:
-        found = []
+        found = ()
         for rule in TILE_RULES:
             if not rule.holds(type_) and not {r.id for r in found}.intersection(rule.after):
-                found.append(rule)
+                found += (rule,)
         if len(_tile_faults) > _REMEMBERED:
             _tile_faults.clear()
         _tile_faults[type_] = found
     return found
 
 
-_tile_faults: dict[TileType, list[Rule]] = {}
+_tile_faults: dict[TileType, tuple[Rule, ...]] = {}
 
 
 def attribute_values(shape: Shape, definition: Instruction) -> dict[str, Any]:
