@@ -247,15 +247,16 @@ def _outputs(shape: Shape, definition: Instruction) -> list[Any]:
 
 def tile_faults(type_: TileType) -> tuple[Rule, ...]:
     """The TILE rules that a tile type breaks."""
-    found: tuple[Rule, ...] | None = _tile_faults.get(type_)
-    if found is None:
-        found = ()
-        for rule in TILE_RULES:
-            if not rule.holds(type_) and not {r.id for r in found}.intersection(rule.after):
-                found += (rule,)
-        if len(_tile_faults) > _REMEMBERED:
-            _tile_faults.clear()
-        _tile_faults[type_] = found
+    known = _tile_faults.get(type_)
+    if known is not None:
+        return known
+    found: tuple[Rule, ...] = ()
+    for rule in TILE_RULES:
+        if not rule.holds(type_) and not {r.id for r in found}.intersection(rule.after):
+            found += (rule,)
+    if len(_tile_faults) > _REMEMBERED:
+        _tile_faults.clear()
+    _tile_faults[type_] = found
     return found
 
 
