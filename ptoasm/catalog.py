@@ -154,6 +154,11 @@ OTHERS: tuple[Entry, ...] = (
         ("PARSE-06", "a region is closed that is not open, or is never closed"),
         ("PARSE-07", "the file is empty"),
         ("PARSE-08", "regions are nested too deep"),
+    ),
+    Entry("PARSE-09", "warning", "a ptoasm-ignore comment names something else than the code of a warning or a remark"),
+    *_others(
+        "error",
+        "",
         ("NAME-01", "a name is used that nothing defines"),
         ("NAME-02", "a name is defined twice"),
         ("NAME-03", "a name is used before the statement that defines it"),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ptoasm.diagnostics import Diagnostic, Note, PtoError, has_errors
+from ptoasm.ignoring import Ignored, Statements
 from ptoasm.ir import Module
 from ptoasm.programs import Program
 from ptoasm.render import headline
@@ -272,44 +272,22 @@ def _failure(source: Source, span: Span, message: str, *notes: Note) -> Diagnost
 
 
 def _diagnostics_differ(module: Module, found: list[Diagnostic], expected: list[Expected]) -> list[Diagnostic]:
-    """Unexpected errors and warnings as they are, and a failure for each expectation that nothing meets."""
-    lines = _Lines(module)
+    """Unexpected errors and warnings that nobody ignores, and a failure for each expectation that nothing meets."""
+    statements, ignored = Statements(module), Ignored(module)
     unmet = list(expected)
     failures = []
     for diagnostic in found:
-        first, last = lines.of(diagnostic)
+        first, last = statements.lines(diagnostic)
         text = headline(diagnostic)
         met = [e for e in expected if e.severity == diagnostic.severity and first <= e.line <= last and e.text in text]
         unmet = [e for e in unmet if e not in met]
-        if not met and diagnostic.severity != "remark":
+        if not met and diagnostic.severity != "remark" and not ignored.covers(diagnostic):
             failures.append(diagnostic)
     for one in unmet:
         failures.append(
             _failure(module.source, one.span, f"no {one.severity} with '{one.text}' was found on line {one.line}")
         )
     return failures
-
-
-class _Lines:
-    """Which lines a diagnostic's operation takes."""
-
-    def __init__(self, module: Module) -> None:
-        self.source = module.source
-        spans = [(op.start, op.end) for function in module.functions for op in function.walk()]
-        spans += [(f.start, f.end) for f in module.functions if not f.flat]
-        if module.wrapped:
-            spans.append((module.span.start, module.span.end))
-        self.spans = sorted(spans)
-
-    def of(self, diagnostic: Diagnostic) -> tuple[int, int]:
-        """The first and the last line; a diagnostic without a place is on the first line."""
-        if diagnostic.span is None:
-            return self.source.first_line, self.source.first_line
-        start, end = diagnostic.span
-        at = bisect_right(self.spans, (start, len(self.source.text) + 1)) - 1
-        if at >= 0 and self.spans[at][0] <= start < self.spans[at][1]:
-            start, end = self.spans[at]
-        return self.source.position(start)[0], self.source.position(max(start, end - 1))[0]
 
 
 def _values_differ(program: Program, source: Source, outputs: dict[str, Any], wanted: Expectation) -> list[Diagnostic]:

@@ -15,6 +15,7 @@ from ptoasm.builder import HOLE, Builder, Template, result_names
 from ptoasm.collector import paused
 from ptoasm.diagnostics import Diagnostic, Note, PtoError, has_errors, in_source_order
 from ptoasm.dialect.host import EXISTING, NO_EFFECT
+from ptoasm.ignoring import faults
 from ptoasm.ir import FLAT, FOREIGN, Function, Module, Operation, Shape, restore_flat
 from ptoasm.lexer import NEXT_BEGINNING, Chunk, TextFault, blank_comments
 from ptoasm.source import Source, Span
@@ -35,6 +36,8 @@ def parse(text: str, filename: str = "<string>", first_line: int = 1, *, memo: b
         return module
     with paused():
         _Reader(module, memo).read()
+    if unclear := faults(module.source):
+        module.diagnostics = in_source_order([*module.diagnostics, *unclear])
     return module
 
 

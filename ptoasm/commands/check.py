@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from ptoasm.commands.common import arch_option, ignored_codes, severity_options, show, without_ignored
+from ptoasm.commands.common import arch_option, ignored_codes, severity_options, show
 
 
 @click.command("check")
@@ -31,7 +31,7 @@ def command(files: tuple[str, ...], arch: str | None, ignore: tuple[str, ...], w
         for file in expand(files):
             programs = read_programs(file)
             outcomes = [outcome for program in programs for outcome in check(program, arch)]
-            outcomes = [o._replace(failures=without_ignored(o.failures, ignored)) for o in outcomes]
+            outcomes = [o._replace(failures=[d for d in o.failures if d.code not in ignored]) for o in outcomes]
             bad = [outcome for outcome in outcomes if outcome.failures]
             for outcome in bad:
                 part = f" program {outcome.program.part}" if outcome.program.part else ""

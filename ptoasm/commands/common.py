@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ptoasm.diagnostics import Diagnostic
 from ptoasm.render import render_text, want_color
 from ptoasm.targets import TARGETS
+
+if TYPE_CHECKING:
+    from ptoasm.ir import Module
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,43 +59,19 @@ def ignored_codes(ignore: Iterable[str]) -> frozenset[str]:
     """The codes that ``--ignore`` names; a code that is none, or an error's, is a fault of the command line."""
     codes = frozenset(code.strip().upper() for text in ignore for code in text.split(",") if code.strip())
     for code in sorted(codes):
-        _check_ignored(code)
+        from ptoasm.ignoring import reason_against
+
+        if reason := reason_against(code):
+            raise click.UsageError(f"--ignore: {reason}")
     return codes
 
 
-def _check_ignored(code: str) -> None:
-    from ptoasm.catalog import entries, find
-    from ptoasm.suggest import did_you_mean
-
-    entry = find(code)
-    if entry is None:
-        near = did_you_mean(code, [known.id for known in entries()])
-        hint = f" Did you mean '{near}'?" if near else ""
-        raise click.UsageError(f"--ignore: there is no code '{code}'.{hint}")
-    if entry.severity == "error":
-        raise click.UsageError(f"--ignore: {code} is an error; only warnings and remarks can be ignored.")
-
-
-def without_ignored(diagnostics: Iterable[Diagnostic], codes: frozenset[str]) -> list[Diagnostic]:
+def without_ignored(diagnostics: Iterable[Diagnostic], codes: frozenset[str], module: Module) -> list[Diagnostic]:
     """Without warnings and remarks that the command line or a comment of the file ignores."""
-    return [d for d in diagnostics if d.severity == "error" or not (d.code in codes or _ignored_in_file(d))]
+    from ptoasm.ignoring import Ignored
 
-
-def _ignored_in_file(diagnostic: Diagnostic) -> bool:
-    """Whether ``// ptoasm-ignore: CODE`` stands in the statement, up to the place, or on the line above it."""
-    source = diagnostic.source
-    if diagnostic.span is None or "ptoasm-ignore:" not in source.text:
-        return False
-    from ptoasm.lexer import BEGINNING
-
-    line, _ = source.position(diagnostic.span.start)
-    lines = [source.line(line)]
-    while not BEGINNING.match(lines[-1].lstrip()) and line > source.first_line:
-        line -= 1
-        lines.append(source.line(line))
-    lines.append(source.line(line - 1))
-    marks = (text.partition("ptoasm-ignore:")[2] for text in lines)
-    return any(diagnostic.code in codes.replace(",", " ").split() for codes in marks)
+    ignored = Ignored(module)
+    return [d for d in diagnostics if d.severity == "error" or not (d.code in codes or ignored.covers(d))]
 
 
 def show(diagnostics: Iterable[Diagnostic]) -> None:

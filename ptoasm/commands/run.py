@@ -201,30 +201,32 @@ def _run_one(program: Program, options: Options, labelled: bool) -> Outcome:
     if labelled and not options.json:
         click.echo(f"{printable(program.filename)}, program {program.part}, line {program.first_line}:")
     module = program.parse()
-    found = _as_asked(verify(module, options.arch, ub_size=options.ub_size), options)
+    found = _as_asked(verify(module, options.arch, ub_size=options.ub_size), module, options)
     result = None
     if not failed(found):
         try:
             result = _executed(program, module, options, found)
         except PtoError as error:
-            found = _merged(found, error.diagnostics, options)
+            found = _merged(found, error.diagnostics, module, options)
     outcome = Outcome(program, choose_target(module, options.arch).name, found, result)
     _print(outcome, options)
     return outcome
 
 
-def _as_asked(diagnostics: Iterable[Diagnostic], options: Options) -> list[Diagnostic]:
+def _as_asked(diagnostics: Iterable[Diagnostic], module: Module, options: Options) -> list[Diagnostic]:
     """Without what is ignored; with ``--werror`` warnings are errors."""
-    found = without_ignored(diagnostics, options.ignore)
+    found = without_ignored(diagnostics, options.ignore, module)
     if options.werror:
         return [d._replace(severity="error") if d.severity == "warning" else d for d in found]
     return found
 
 
-def _merged(first: list[Diagnostic], second: Iterable[Diagnostic], options: Options) -> list[Diagnostic]:
+def _merged(
+    first: list[Diagnostic], second: Iterable[Diagnostic], module: Module, options: Options
+) -> list[Diagnostic]:
     from ptoasm.interpreter.run import merged
 
-    return merged(first, _as_asked(second, options))
+    return merged(first, _as_asked(second, module, options))
 
 
 def _executed(program: Program, module: Module, options: Options, found: list[Diagnostic]) -> Result:
@@ -243,7 +245,7 @@ def _executed(program: Program, module: Module, options: Options, found: list[Di
         so_far = session.machine.diagnostics if session is not None else []
         raise PtoError([*so_far, fault.diagnostic]) from None
     _say_filled(program, session, options)
-    found[:] = _merged(found, result.diagnostics, options)
+    found[:] = _merged(found, result.diagnostics, module, options)
     missing = _without_value(module, session, result, options)
     if missing:
         raise PtoError(missing)

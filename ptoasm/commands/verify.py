@@ -144,7 +144,7 @@ def _program_answers(program: Program, options: Options) -> list[Answer]:
         verifier = Verifier(module, choose_target(module, arch), options.ub_size)
         verifier.run(None if options.arch == "all" else arch)
         found = in_source_order([*module.diagnostics, *verifier.diagnostics])
-        found = without_ignored(found, options.ignore)
+        found = without_ignored(found, options.ignore, module)
         if options.werror:
             found = [d._replace(severity="error") if d.severity == "warning" else d for d in found]
         result = FileResult(program.filename, verifier.target.name, program.part, found)

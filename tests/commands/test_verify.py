@@ -137,7 +137,7 @@ def test_what_cannot_be_ignored(verify: Command) -> None:
     assert "TCI-04 is an error; only warnings and remarks can be ignored" in done.err
     done = verify("--ignore", "TCI-100", name)
     assert done.status == 2
-    assert "there is no code 'TCI-100'. Did you mean 'TCI-10'?" in done.err
+    assert "there is no code 'TCI-100'; did you mean 'TCI-10'?" in done.err
 
 
 @pytest.mark.parametrize(
