@@ -181,6 +181,7 @@ OTHERS: tuple[Entry, ...] = (
     Entry("ARCH-02", "remark", "the module names another target than the one it is read for", "decision D-18"),
     Entry("RUN-17", "warning", "an output that was asked for was overwritten by another tile"),
     Entry("RUN-13", "remark", "what a tprint of the program shows"),
+    Entry("RUN-18", "remark", "inputs have their data from the file's own comments, or are filled as there is none"),
     Entry("NAN-01", "remark", "a run met a NaN: it counts as the minimum", "decision D-02"),
     *_others(
         "error",

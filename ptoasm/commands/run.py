@@ -234,7 +234,9 @@ def _executed(program: Program, module: Module, options: Options, found: list[Di
     from ptoasm.interpreter.files import load
     from ptoasm.interpreter.machine import RunFault
 
-    inputs = _from_comments(program, options)
+    inputs = _from_comments(program)
+    used = [name for name in inputs if name not in options.inputs]
+    found += _as_asked(_about_data(module, used, "the file's 'input' lines give {}"), module, options)
     inputs |= {name: load(value) for name, value in options.inputs.items()}
     expected = {name: load(value) for name, value in options.expect.items()}
     session: Session | None = None
@@ -244,8 +246,8 @@ def _executed(program: Program, module: Module, options: Options, found: list[Di
     except RunFault as fault:
         so_far = session.machine.diagnostics if session is not None else []
         raise PtoError([*so_far, fault.diagnostic]) from None
-    _say_filled(program, session, options)
-    found[:] = _merged(found, result.diagnostics, module, options)
+    filled = _about_data(module, result.filled, f"{{}} filled with random numbers (--seed {options.seed})")
+    found[:] = [*_as_asked(filled, module, options), *_merged(found, result.diagnostics, module, options)]
     missing = _without_value(module, session, result, options)
     if missing:
         raise PtoError(missing)
@@ -298,28 +300,19 @@ def _echo_json(found: Any) -> None:
 # --- Data
 
 
-def _from_comments(program: Program, options: Options) -> dict[str, Any]:
-    """What the ``input`` lines of a program say; says that they are used."""
+def _from_comments(program: Program) -> dict[str, Any]:
+    """What the ``input`` lines of a program say."""
     if "input" not in program.text:
         return {}
     from ptoasm.check import input_lines
 
-    found = input_lines(program)
-    used = [name for name in found if name not in options.inputs]
-    if used:
-        _say(program, f"the file's 'input' lines give {', '.join(f'%{name}' for name in used)}")
-    return found
+    return input_lines(program)
 
 
-def _say_filled(program: Program, session: Session, options: Options) -> None:
-    if session.filled:
-        names = ", ".join(f"%{name}" for name in session.filled)
-        _say(program, f"{names} filled with random numbers (--seed {options.seed})")
-
-
-def _say(program: Program, message: str) -> None:
-    part = f", program {program.part}" if program.part is not None else ""
-    click.echo(printable(f"{program.filename}{part}: {message}"), err=True)
+def _about_data(module: Module, names: Iterable[str], message: str) -> list[Diagnostic]:
+    """Says where the data of these inputs comes from."""
+    listed = ", ".join(f"%{name}" for name in names)
+    return [Diagnostic("remark", "RUN-18", message.format(listed), module.source)] if listed else []
 
 
 def _without_value(module: Module, session: Session, result: Result, options: Options) -> list[Diagnostic]:
@@ -398,6 +391,5 @@ def _as_json(outcome: Outcome) -> dict[str, Any]:
     if result is not None:
         from ptoasm.interpreter.report import as_json
 
-        found["filled"] = result.filled
         found["outputs"] = {n: as_json(a, result.addresses.get(n)) for n, a in result.outputs.items()}
     return found
