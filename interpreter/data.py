@@ -176,7 +176,9 @@ def _whole_number(data: Any, element: ElementType, name: str, seed: int) -> int:
     if isinstance(data, np.ndarray) and data.size == 1:
         data = data.reshape(())[()]
     if not isinstance(data, bool | np.bool_ | int | np.integer):
-        raise DataFault(f"%{name} is an integer; got {data}")
+        from ptoasm.interpreter.rounding import shown
+
+        raise DataFault(f"%{name} is an integer; got {shown(data)}")
     number = int(data)
     low, high = (0, 1) if element.bits == 1 else element.range
     if not low <= number <= high:

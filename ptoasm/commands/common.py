@@ -10,7 +10,7 @@ import click
 
 from ptoasm.diagnostics import Diagnostic
 from ptoasm.render import render_text, want_color
-from ptoasm.targets import TARGETS
+from ptoasm.targets import TARGETS, UB_LEAST, UB_MOST
 
 if TYPE_CHECKING:
     from ptoasm.ir import Module
@@ -30,7 +30,7 @@ def ub_size_option(function: F) -> F:
     """``--ub-size``"""
     return click.option(
         "--ub-size",
-        type=click.IntRange(32, 1 << 28),
+        type=click.IntRange(UB_LEAST, UB_MOST),
         metavar="BYTES",
         help="The UB's capacity, where it is not the target's.",
     )(function)
