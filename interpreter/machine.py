@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ptoasm.diagnostics import Diagnostic, Note
-from ptoasm.dialect.base import Instance, Rule
+from ptoasm.dialect.base import Instance, Rule, count
 from ptoasm.dialect.common import ADDRESS_RULES, INIT, PLACE, Address, Unwritten
 from ptoasm.dialect.host import NO_EFFECT
 from ptoasm.findings import broken
@@ -286,7 +286,8 @@ class Machine:
         """One more statement, or turn of a loop, is executed."""
         self.steps += 1
         if self.steps > self.max_steps:
-            raise self.fault("RUN-07", f"the run has executed {self.max_steps} statements (--max-steps)", op)
+            limit = count(self.max_steps, "statement")
+            raise self.fault("RUN-07", f"the run has executed {limit} (--max-steps)", op)
 
     def run_block(self, block: Block) -> list[Any]:
         """Runs a block's operations; gives the operands of its terminator."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from ptoasm import arguments
 from ptoasm.diagnostics import Diagnostic, Note, PtoError, has_errors, in_source_order
+from ptoasm.dialect.base import count
 from ptoasm.interpreter.data import DataFault, Fill, flat_data, scalar_data, shape_text, tile_data
 from ptoasm.interpreter.dtypes import dtype_of
 from ptoasm.interpreter.global_memory import Buffer, Pointer, reach
@@ -178,7 +179,7 @@ class Session:
         memory = self.machine.memory
         size = int(self.load_ub.size)
         if size > memory.size:
-            raise self._fault("RUN-02", f"the image of the UB has {size} bytes; the UB has {memory.size}")
+            raise self._fault("RUN-02", f"the image of the UB has {count(size, 'byte')}; the UB has {memory.size}")
         memory.data[:size] = self.load_ub
         self.machine.events += 1
         memory.writer[:size] = self.machine.events

@@ -48,9 +48,14 @@ def expand(paths: Iterable[str]) -> Iterator[str]:
         yield from found
 
 
+def shown_name(path: str) -> str:
+    """What messages call a file of the command line."""
+    return "<stdin>" if path == "-" else path
+
+
 def read_text(path: str) -> str:
     """A file's text (``-`` is standard input) without a byte order mark. PtoError where it cannot be read as text."""
-    name = "<stdin>" if path == "-" else path
+    name = shown_name(path)
     try:
         if path == "-":
             data = sys.stdin.buffer.read()
@@ -84,7 +89,7 @@ def split(text: str, filename: str) -> list[Program]:
 
 def read_programs(path: str) -> list[Program]:
     """The programs of a file. PtoError where it cannot be read."""
-    return split(read_text(path), "<stdin>" if path == "-" else path)
+    return split(read_text(path), shown_name(path))
 
 
 def _unreadable(name: str, message: str) -> Diagnostic:

@@ -11,6 +11,7 @@ import click
 from ptoasm.commands.common import arch_option, failed, show, ub_size_option
 from ptoasm.diagnostics import Diagnostic, PtoError
 from ptoasm.programs import Program, read_programs
+from ptoasm.regions import address_text
 from ptoasm.render import printable
 from ptoasm.source import Source
 
@@ -113,7 +114,9 @@ def _row(ubmap: UbMap, resident: Resident) -> tuple[str, ...]:
         first, last = ubmap.line(resident.first), ubmap.line(resident.last)
         lines = str(first) if first == last else f"{first}-{last}"
     where = "no room" if not resident.given else "known to a run"
-    address, end = (where, "") if resident.address is None else (f"{resident.address:#x}", f"{resident.end:#x}")
+    address, end = where, ""
+    if resident.address is not None and resident.end is not None:
+        address, end = address_text(resident.address), address_text(resident.end)
     by = "program" if resident.given else "placement"
     return f"%{resident.name}", address, end, str(resident.size), shape, lines, by
 
@@ -135,7 +138,7 @@ def _overlap(overlap: Overlap) -> str:
     bytes_ = _count(overlap.end - overlap.start, "byte")
     return (
         f"%{overlap.first.name} and %{overlap.second.name} share {bytes_}, "
-        f"{overlap.start:#x} to {overlap.end:#x}: {when}"
+        f"{address_text(overlap.start)} to {address_text(overlap.end)}: {when}"
     )
 
 

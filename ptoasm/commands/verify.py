@@ -17,7 +17,7 @@ from ptoasm.commands.common import (
     without_ignored,
 )
 from ptoasm.diagnostics import Diagnostic, Note, PtoError, has_errors, in_source_order
-from ptoasm.programs import Program, expand, read_text, split
+from ptoasm.programs import Program, expand, read_text, shown_name, split
 from ptoasm.render import FileResult
 from ptoasm.targets import DEFAULT, TARGETS
 
@@ -124,7 +124,7 @@ def _texts(files: Iterable[str]) -> Iterator[tuple[str, str | PtoError | None]]:
 
 def _file_answers(path: str, text: str | PtoError | None, options: Options) -> list[Answer]:
     """The answers of one file: one a program and target."""
-    name = "<stdin>" if path == "-" else path
+    name = shown_name(path)
     try:
         if isinstance(text, PtoError):
             raise text

@@ -382,7 +382,7 @@ def test_blocks(run: Run) -> None:
 
 def test_limit_of_statements(run: Run) -> None:
     done = run(SUM + SUM.replace("%dst", "%e"), "--max-steps", "1")
-    assert done.status == 1 and "[RUN-07]" in done.err
+    assert done.status == 1 and "the run has executed 1 statement (--max-steps) [RUN-07]" in done.err
 
 
 def test_pointer_whose_length_nothing_says(run: Run) -> None:
