@@ -142,8 +142,11 @@ class _Reader:
             getattr(self, f"_add_{kind}")(statement, span)
             return None
         template = Template(statement, self.code[span.start : span.end], span.start)
+        names = result_names(statement.results, template.text, span.start) if statement.bound else []
         for at, item in statement.bound:
-            names = result_names(statement.results, template.text, span.start)
+            if at >= len(names):
+                raise TextFault("there are more addresses than results", *item)
+        for at, item in statement.bound:
             self.builder.bind_result(names[at][0], self._text(item), span)
         holes = HOLE.split(template.text)[1::2]
         try:
