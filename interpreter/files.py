@@ -22,7 +22,7 @@ from ptoasm.types import ElementType, TileType
 FORMATS = (".npy", ".npz", ".bin")
 VALUES = "PATH.npy, PATH.npz:KEY, PATH.bin, zeros, ones, arange, random, random:SEED or a number"
 _FILLS = ("zeros", "ones", "arange", "random")
-_FILL = re.compile(r"(zeros|ones|arange|random)(?:\((\d+)\))?(?::(\d+))?$")
+_FILL = re.compile(r"(zeros|ones|arange|random)(?:\(([0-9]+)\))?(?::([0-9]+))?$")
 _MOST = 1 << 28
 
 

@@ -20,7 +20,7 @@ from ptoasm.interpreter.memory import Memory
 from ptoasm.interpreter.steps import CannotRun, Kernels, Step, nan_columns, operand_values, resolve, settle_open
 from ptoasm.interpreter.tiles import Place, TileRef, Views
 from ptoasm.ir import FOREIGN, Block, Function, Literal, Module, Operation, Shape, Value
-from ptoasm.numbers import literal_number
+from ptoasm.numbers import integer, literal_number
 from ptoasm.placement import Placement, root
 from ptoasm.placement import place as place_tiles
 from ptoasm.places import Places
@@ -163,7 +163,7 @@ class Machine:
     def number(self, operand: Value | Literal, type_: Any = None) -> Any:
         """What a scalar operand is: an int, or a float that its type can hold."""
         if isinstance(operand, Literal):
-            return literal_number(operand.text, type_) if isinstance(type_, ElementType) else int(operand.text, 0)
+            return literal_number(operand.text, type_) if isinstance(type_, ElementType) else integer(operand.text)
         return self.env[operand]
 
     def operands(self, op: Operation) -> list[Any]:

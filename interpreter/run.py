@@ -21,7 +21,7 @@ from ptoasm.ir import Function, Module, Value
 from ptoasm.placement import address_of, root
 from ptoasm.source import Span
 from ptoasm.suggest import did_you_mean
-from ptoasm.targets import Target
+from ptoasm.targets import BLOCKS_MOST, Target
 from ptoasm.types import INDEX, ElementType, PointerType, TileType
 from ptoasm.verifier import choose_target, constant, verify
 
@@ -463,7 +463,7 @@ def run(
     _check_arguments(inputs, keep, load_ub)
     seed = arguments.whole("seed", seed, 0)
     max_steps = arguments.whole("max_steps", max_steps, 1)
-    blocks = arguments.whole("blocks", blocks, 1)
+    blocks = arguments.whole("blocks", blocks, 1, BLOCKS_MOST)
     ub_size = arguments.ub_capacity(ub_size)
     warnings = verified(module, arch, ub_size)
     function = choose_function(module, func)

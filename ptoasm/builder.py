@@ -26,12 +26,12 @@ from ptoasm.tile_types import parameter_spans, read_type
 from ptoasm.types import INDEX, TILE_FIELDS, TileType, Type
 
 HOLE = re.compile(
-    r"(%(?:[\w.$]|-(?!>))+(?:\#\d+)?"  # a value
+    r"(%(?:[\w.$]|-(?!>))+(?:\#[0-9]+)?"  # a value
     r"|!pto\.\w+<[^<>]*>"  # a type
     # A literal. What may not stand before it is looked for behind its first character: a pattern whose alternatives
     # begin with known characters is found twice as fast.
-    r"|\d(?<![\w.%@\"\#-].)(?:(?<=0)x[0-9A-Fa-f]+|\d*(?:\.\d*)?(?:[eE][+-]?\d+)?)(?![\w.])"
-    r"|-\d(?<![\w.%@\"\#-]..)(?:(?<=0)x[0-9A-Fa-f]+|\d*(?:\.\d*)?(?:[eE][+-]?\d+)?)(?![\w.]))"
+    r"|[0-9](?<![\w.%@\"\#-].)(?:(?<=0)x[0-9A-Fa-f]+|[0-9]*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)(?![\w.])"
+    r"|-[0-9](?<![\w.%@\"\#-]..)(?:(?<=0)x[0-9A-Fa-f]+|[0-9]*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)(?![\w.]))"
 )
 """What two statements of one template may differ in."""
 
@@ -113,7 +113,7 @@ def _no_key(holes: list[str]) -> tuple[str, ...]:
 
 
 _MOST_RESULTS = 1000
-_RESULT = re.compile(r"%((?:[\w.$]|-(?!>))+)(?::(\d+))?")
+_RESULT = re.compile(r"%((?:[\w.$]|-(?!>))+)(?::([0-9]+))?")
 
 
 def result_names(token: Token | None, text: str, start: int) -> list[tuple[str, Span]]:

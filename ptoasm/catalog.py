@@ -99,7 +99,7 @@ def examples(code: str) -> dict[str, Example]:
     return found
 
 
-_TITLE = re.compile(r"// (breaks|holds) [A-Z]+-\d+: (.*)\n")
+_TITLE = re.compile(r"// (breaks|holds) [A-Z]+-[0-9]+: (.*)\n")
 
 
 def _programs(text: str) -> Iterator[tuple[str, Example]]:

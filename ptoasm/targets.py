@@ -9,7 +9,8 @@ BLOCK_BYTES = 32
 REPEAT_BYTES = 256
 """What one repeat of a vector instruction covers, in bytes."""
 
-
+BLOCKS_MOST = 65535
+"""The blocks that a kernel can be launched for."""
 UB_LEAST, UB_MOST = BLOCK_BYTES, 1 << 28
 """The bytes that a UB of another capacity than the target's can have."""
 

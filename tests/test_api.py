@@ -73,7 +73,7 @@ anyhow: Any = ptoasm  # called with what its types do not allow
         (lambda: anyhow.run(LEGAL, {5: NUMBERS}), "the name of a value is 5"),
         (lambda: anyhow.run(LEGAL, keep="dst"), "keep is 'dst'; it must be a list of names"),
         (lambda: anyhow.run(LEGAL, seed=-1), "seed is -1; it must be at least 0"),
-        (lambda: anyhow.run(LEGAL, blocks=0), "blocks is 0; it must be at least 1"),
+        (lambda: anyhow.run(LEGAL, blocks=0), "blocks is 0; it must be from 1 to 65535"),
         (lambda: anyhow.run(LEGAL, max_steps="x"), "max_steps is 'x'"),
         (lambda: anyhow.run(LEGAL, load_ub=NUMBERS), "load_ub must be an array of uint8"),
         (lambda: anyhow.check_address(TILE, "x"), r"address is 'x' \(str\); it must be a whole number"),

@@ -18,6 +18,36 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class Whole(click.IntRange):
+    """A whole number of an option, written as in a program."""
+
+    name = "whole number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from ptoasm.numbers import integer
+
+        number = integer(value) if isinstance(value, str) else value
+        if number is None:
+            self.fail(f"'{value}' is no whole number.", param, ctx)
+        return super().convert(number, param, ctx)
+
+
+class Tolerance(click.FloatRange):
+    """A number of an option that is not negative, written as in a program."""
+
+    name = "tolerance"
+
+    def __init__(self) -> None:
+        super().__init__(min=0)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from ptoasm.numbers import REAL
+
+        if isinstance(value, str) and (REAL.fullmatch(value) is None or "nan" in value.lower()):
+            self.fail(f"'{value}' is no number.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def arch_option(*, all_targets: bool = False) -> Callable[[F], F]:
     """``--arch``; with ``all_targets`` also ``all``."""
     choices = [*TARGETS, "all"] if all_targets else list(TARGETS)
@@ -30,7 +60,7 @@ def ub_size_option(function: F) -> F:
     """``--ub-size``"""
     return click.option(
         "--ub-size",
-        type=click.IntRange(UB_LEAST, UB_MOST),
+        type=Whole(UB_LEAST, UB_MOST),
         metavar="BYTES",
         help="The UB's capacity, where it is not the target's.",
     )(function)

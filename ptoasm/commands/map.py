@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ptoasm.commands.common import arch_option, failed, show, ub_size_option
+from ptoasm.commands.common import Whole, arch_option, failed, show, ub_size_option
 from ptoasm.diagnostics import Diagnostic, PtoError
 from ptoasm.programs import Program, read_programs
 from ptoasm.regions import address_text
@@ -30,7 +30,7 @@ class Mapped(NamedTuple):
 @click.argument("file", metavar="FILE")
 @arch_option()
 @click.option("--func", metavar="NAME", help="Only this function.")
-@click.option("--part", type=click.IntRange(min=1), metavar="N", help="Only the Nth program of the file.")
+@click.option("--part", type=Whole(min=1), metavar="N", help="Only the Nth program of the file.")
 @ub_size_option
 @click.option("--svg", metavar="OUT", help="Draw address over program order into this file.")
 def command(

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from ptoasm.commands.common import (
+    Tolerance,
+    Whole,
     arch_option,
     failed,
     ignored_codes,
@@ -21,7 +23,7 @@ from ptoasm.diagnostics import Diagnostic, Note, PtoError
 from ptoasm.programs import Program, read_programs
 from ptoasm.render import printable
 from ptoasm.source import Source
-from ptoasm.targets import DEFAULT
+from ptoasm.targets import BLOCKS_MOST, DEFAULT
 
 if TYPE_CHECKING:
     from ptoasm.interpreter.run import Result, Session
@@ -106,7 +108,7 @@ def _paths(context: click.Context, parameter: click.Parameter, texts: tuple[str,
 @click.argument("file", metavar="FILE")
 @arch_option()
 @click.option("--func", metavar="NAME", help="The function to run, where there are several.")
-@click.option("--part", type=click.IntRange(min=1), metavar="N", help="Run only the Nth program of the file.")
+@click.option("--part", type=Whole(min=1), metavar="N", help="Run only the Nth program of the file.")
 @click.option(
     "--input",
     "inputs",
@@ -121,21 +123,21 @@ def _paths(context: click.Context, parameter: click.Parameter, texts: tuple[str,
 @click.option(
     "--expect", multiple=True, callback=_values, metavar="NAME=PATH", help="Compare an output with a file, bit for bit."
 )
-@click.option("--rtol", type=click.FloatRange(min=0), metavar="X", help="Compare within this relative tolerance.")
-@click.option("--atol", type=click.FloatRange(min=0), metavar="X", help="Compare within this absolute tolerance.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Start of the random fills.")
+@click.option("--rtol", type=Tolerance(), metavar="X", help="Compare within this relative tolerance.")
+@click.option("--atol", type=Tolerance(), metavar="X", help="Compare within this absolute tolerance.")
+@click.option("--seed", type=Whole(min=0), default=0, metavar="N", help="Start of the random fills.")
 @click.option("--trace", is_flag=True, help="Print a line for each instruction.")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @ub_size_option
 @click.option(
     "--max-steps",
-    type=click.IntRange(min=1),
+    type=Whole(min=1),
     default=STEPS,
     show_default=True,
     metavar="N",
     help="Stop after so many statements.",
 )
-@click.option("--blocks", type=click.IntRange(min=1), default=1, metavar="N", help="Run for N blocks, one by one.")
+@click.option("--blocks", type=Whole(1, BLOCKS_MOST), default=1, metavar="N", help="Run for N blocks, one by one.")
 @click.option("--load-ub", metavar="PATH", help="The bytes that the UB holds from the start.")
 @click.option("--dump-ub", metavar="PATH", help="Write the bytes of the UB after the run.")
 @severity_options

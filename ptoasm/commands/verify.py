@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from ptoasm.commands.common import (
+    Whole,
     arch_option,
     ignored_codes,
     severity_options,
@@ -24,6 +25,10 @@ from ptoasm.targets import DEFAULT, TARGETS
 if TYPE_CHECKING:
     from ptoasm.ir import Operation
     from ptoasm.verifier import Verifier
+
+
+_JOBS = 256
+"""More processes than any machine has use for."""
 
 
 class Options(NamedTuple):
@@ -59,7 +64,7 @@ class Answer(NamedTuple):
 @click.option("--quiet", is_flag=True, help="Print diagnostics only.")
 @severity_options
 @ub_size_option
-@click.option("-j", "jobs", type=click.IntRange(min=1), default=1, metavar="N", help="Verify N files at a time.")
+@click.option("-j", "jobs", type=Whole(1, _JOBS), default=1, metavar="N", help="Verify N files at a time.")
 def command(
     files: tuple[str, ...],
     arch: str | None,

@@ -380,6 +380,31 @@ def test_blocks(run: Run) -> None:
     assert outputs(done)["x"] == [3, 3, 3, 0]
 
 
+@pytest.mark.parametrize("option", ["--ub-size", "--blocks", "--max-steps", "--part"])
+@pytest.mark.parametrize("value", ["0", "-1", "x", "2.5", "1_0", "\u0663", "9" * 5000])
+def test_absurd_numbers_are_faults_of_the_command_line(run: Run, option: str, value: str) -> None:
+    done = run(SUM, option, value)
+    assert done.status == 2 and f"Invalid value for '{option}'" in done.err
+
+
+def test_more_than_there_can_be(run: Run) -> None:
+    for option in ("--ub-size", "--blocks"):
+        assert run(SUM, option, "99999999999999").status == 2
+    assert run(SUM, "--max-steps", "99999999999999").status == 0
+    assert run(SUM, "--ub-size", "0x10000").status == 0
+
+
+@pytest.mark.parametrize("value", ["nan", "-1", "\u0663", "1_0", "x"])
+def test_a_tolerance_is_a_number_that_is_not_negative(run: Run, value: str) -> None:
+    assert run(SUM, "--expect", "dst=1", "--rtol", value).status == 2
+
+
+@pytest.mark.parametrize("value", ["\u0663", "1_0", "random:\u0663", "zeros(\u0663)", "zeros(-1)", "1e"])
+def test_what_is_no_value(run: Run, value: str) -> None:
+    done = run(SUM, "--input", f"src={value}")
+    assert done.status == 2 and "is no value" in done.err
+
+
 def test_limit_of_statements(run: Run) -> None:
     done = run(SUM + SUM.replace("%dst", "%e"), "--max-steps", "1")
     assert done.status == 1 and "the run has executed 1 statement (--max-steps) [RUN-07]" in done.err

@@ -243,7 +243,8 @@ def test_sarif(verify: Command) -> None:
 def test_wrong_command_lines(verify: Command) -> None:
     assert verify().status == 2
     assert verify("--arch", "a7", "a.pto").status == 2
-    assert verify("-j", "0", "a.pto").status == 2
+    for jobs in ("0", "-1", "99999999999999", "\u0663"):
+        assert verify("-j", jobs, "a.pto").status == 2
     assert verify("--format", "xml", "a.pto").status == 2
 
 
