@@ -74,7 +74,7 @@ def read_text(path: str) -> str:
 
 
 def split(text: str, filename: str) -> list[Program]:
-    """The programs of a text; of several, those that hold anything."""
+    """The programs of a text; of several, those that hold anything, and the whole where none does."""
     pieces = []
     start = line = 0
     for match in _SEPARATOR.finditer(text):
@@ -82,7 +82,7 @@ def split(text: str, filename: str) -> list[Program]:
         line += text.count("\n", start, match.end() + 1)
         start = min(match.end() + 1, len(text))
     pieces.append((text[start:], line))
-    if len(pieces) == 1:
+    if len(pieces) == 1 or not any(piece.strip() for piece, _ in pieces):
         return [Program(filename, text, 1, None)]
     return [Program(filename, piece, first + 1, k) for k, (piece, first) in enumerate(pieces, 1) if piece.strip()]
 

@@ -185,6 +185,10 @@ def test_several_programs_in_a_file(verify: Command) -> None:
     assert "a.pto:5:1: error" in done.err
 
 
+def test_a_file_of_nothing_but_separators_is_a_program_without_statements(verify: Command) -> None:
+    assert verify(verify.write("a.pto", "// -----\n// -----\n")) == (0, "a.pto: ok for a2a3\n", "")
+
+
 def test_what_cannot_be_read(verify: Command) -> None:
     verify.write("empty/notes.txt", "")
     (verify.folder / "bytes.pto").write_bytes(b"%a = \xff")
