@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ptoasm import arguments
 from ptoasm.interpreter.kernels import Array, Call, Spec, lookup
 from ptoasm.interpreter.kernels.tci import MAX_LENGTH
 from ptoasm.interpreter.rounding import nearest
@@ -36,7 +37,7 @@ def tcolsum(a: Array, *, binary: bool = False, arch: str = "a2a3") -> Array:
     `a5` also i8, ui8, ui16, ui32, bf16.
     """
     source = _source("tcolsum", a, arch, _allowed(_SUM, arch))
-    call = Call(arch, {"isBinary": bool(binary)}, (source,), (source._replace(rows=1),))
+    call = Call(arch, {"isBinary": arguments.flag("binary", binary)}, (source,), (source._replace(rows=1),))
     return _run("tcolsum", call, a)[0]
 
 
@@ -51,7 +52,7 @@ def tcolargmin(
     int16 or int32. On a2a3 the index alone of a 2-byte type passes through f16, and so is rounded above 2048.
     """
     allowed = _allowed(_ARGMIN, arch)
-    if values:
+    if arguments.flag("values", values):
         allowed = [name for name in allowed if name not in ("i8", "ui8")]
     mode = "tcolargmin with values" if values else "tcolargmin"
     source = _source(mode, a, arch, allowed)
@@ -69,11 +70,13 @@ def tci(start: Any, n: int, dtype: DTypeLike, *, descending: bool = False, arch:
     """
     element = _dtype(dtype)
     _require("tci", "an element type", element, arch, _allowed(_SEQUENCE, arch))
-    if isinstance(n, bool) or not isinstance(n, int | np.integer):
-        raise TypeError(f"tci takes a whole number of elements; got {n!r}")
-    if not 1 <= n <= MAX_LENGTH:
-        raise ValueError(f"tci takes a number of elements from 1 to {MAX_LENGTH}; got {n}")
-    call = Call(arch, {"descending": bool(descending)}, (Spec(element, 1, 1),), (Spec(element, 1, int(n)),))
+    count = arguments.whole("the number of elements", n, 1, MAX_LENGTH)
+    call = Call(
+        arch,
+        {"descending": arguments.flag("descending", descending)},
+        (Spec(element, 1, 1),),
+        (Spec(element, 1, count),),
+    )
     return _run("tci", call, nearest(start, element))[0]
 
 
@@ -84,7 +87,7 @@ def _run(name: str, call: Call, operand: Any) -> tuple[Array, ...]:
 
 
 def _allowed(table: dict[str, str], arch: str) -> list[str]:
-    if arch not in table:
+    if not isinstance(arch, str) or arch not in table:
         raise ValueError(f"arch must be {' or '.join(table)}; got {arch!r}")
     return table[arch].split()
 
@@ -128,4 +131,9 @@ def _dtype(wanted: DTypeLike) -> np.dtype[Any]:
         import ml_dtypes  # here, so that nobody pays for it who does not use it
 
         name = ml_dtypes.bfloat16
-    return np.dtype(name)
+    if name is None:  # NumPy would read it as float64
+        raise TypeError("a NumPy type, or a name such as i32, is required; got None")
+    try:
+        return np.dtype(name)
+    except TypeError:
+        raise TypeError(f"a NumPy type, or a name such as i32, is required; got {wanted!r}") from None

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ptoasm import arguments
 from ptoasm.diagnostics import Diagnostic, PtoError
 from ptoasm.dialect.host import NO_EFFECT
 from ptoasm.interpreter.data import DataFault, scalar_data
@@ -28,7 +29,6 @@ from ptoasm.interpreter.run import Result, Session, choose_function, merged, ver
 from ptoasm.interpreter.steps import Scratch, Slot, Step, nan_columns
 from ptoasm.interpreter.tiles import Place
 from ptoasm.ir import FOREIGN, Function, Module, Operation, Value
-from ptoasm.parser import parse
 from ptoasm.regions import Region
 from ptoasm.types import ElementType, PointerType, TileType
 from ptoasm.verifier import ask, choose_target
@@ -417,8 +417,9 @@ def _is_about_numbers(diagnostic: Diagnostic, entries: Sequence[Entry], free: se
 
 
 def compile(module: Module | str, arch: str | None = None, func: str | None = None, *, checked: bool = False) -> Kernel:
-    """A kernel to call many times: ``kernel(src=array)`` gives a dict of outputs. PtoError for a wrong program.
+    """A kernel of a module or a text, to call many times: ``kernel(src=array)`` gives a dict of outputs.
 
+    PtoError for a wrong program.
     With ``checked`` each call reports what ``run`` would: the rules that depend on its numbers are asked again.
     """
-    return Kernel(parse(module) if isinstance(module, str) else module, arch, func, checked=checked)
+    return Kernel(arguments.module_of(module), arch, func, checked=checked)

@@ -11,6 +11,7 @@ from zlib import crc32
 
 import numpy as np
 
+from ptoasm.dialect.base import count as counted
 from ptoasm.interpreter.dtypes import dtype_of
 from ptoasm.interpreter.kernels import Array
 from ptoasm.types import ElementType, TileType
@@ -53,7 +54,7 @@ def tile_data(data: Any, type_: TileType, name: str, seed: int = 0) -> Array:
     cols = type_.cols if type_.valid_cols is None else type_.valid_cols
     if isinstance(data, Fill):
         if data.count not in (None, rows * cols):
-            raise DataFault(f"the fill for %{name} has {data.count} elements; the tile has {rows}x{cols}")
+            raise DataFault(f"the fill for %{name} has {counted(data.count, 'element')}; the tile has {rows}x{cols}")
         return fill(data, dtype, rows * cols, name, seed).reshape(rows, cols)
     if isinstance(data, np.ndarray) and data.ndim > 0:
         array = _same_dtype(data, dtype, name)
@@ -70,7 +71,7 @@ def flat_data(data: Any, element: ElementType, name: str, seed: int = 0, count: 
     if isinstance(data, Fill):
         length = count or 0 if data.count is None else data.count
         if not 0 <= length <= _MOST:
-            raise DataFault(f"%{name} would have {length} elements; there can be up to {_MOST}")
+            raise DataFault(f"%{name} would have {counted(length, 'element')}; there can be up to {_MOST}")
         return fill(data, dtype, length, name, seed)
     if isinstance(data, np.ndarray) and data.ndim > 0:
         return _same_dtype(data, dtype, name)
@@ -176,7 +177,9 @@ def _whole_number(data: Any, element: ElementType, name: str, seed: int) -> int:
     if isinstance(data, np.ndarray) and data.size == 1:
         data = data.reshape(())[()]
     if not isinstance(data, bool | np.bool_ | int | np.integer):
-        raise DataFault(f"%{name} is an integer; got {data}")
+        from ptoasm.interpreter.rounding import shown
+
+        raise DataFault(f"%{name} is an integer; got {shown(data)}")
     number = int(data)
     low, high = (0, 1) if element.bits == 1 else element.range
     if not low <= number <= high:
@@ -195,7 +198,7 @@ def fill(how: Fill, dtype: np.dtype[Any], count: int, name: str, seed: int = 0) 
     try:
         return _filled(how, dtype, count, name, seed)
     except (MemoryError, OverflowError, ValueError) as error:
-        raise DataFault(f"%{name} cannot have {count} elements: {error}") from None
+        raise DataFault(f"%{name} cannot have {counted(count, 'element')}: {error}") from None
 
 
 def _filled(how: Fill, dtype: np.dtype[Any], count: int, name: str, seed: int) -> Array:

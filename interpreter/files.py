@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from ptoasm.diagnostics import Diagnostic, PtoError
+from ptoasm.dialect.base import count
 from ptoasm.files import Files
 from ptoasm.interpreter.data import DataFault, Fill, element_dtype, shape_text
 from ptoasm.interpreter.kernels import Array
@@ -21,7 +22,7 @@ from ptoasm.types import ElementType, TileType
 FORMATS = (".npy", ".npz", ".bin")
 VALUES = "PATH.npy, PATH.npz:KEY, PATH.bin, zeros, ones, arange, random, random:SEED or a number"
 _FILLS = ("zeros", "ones", "arange", "random")
-_FILL = re.compile(r"(zeros|ones|arange|random)(?:\((\d+)\))?(?::(\d+))?$")
+_FILL = re.compile(r"(zeros|ones|arange|random)(?:\(([0-9]+)\))?(?::([0-9]+))?$")
 _MOST = 1 << 28
 
 
@@ -130,15 +131,18 @@ class Raw:
         """The array for a tile, a pointer, a scalar or elements of a NumPy type (then flat)."""
         dtype = type_ if isinstance(type_, np.dtype) else element_dtype(getattr(type_, "element", type_))
         if len(self.data) % dtype.itemsize:
-            raise DataFault(f"'{self.path}' has {len(self.data)} bytes; an element of {dtype} has {dtype.itemsize}")
+            raise DataFault(f"'{self.path}' has {self._length()}; an element of {dtype} has {dtype.itemsize}")
         flat = np.frombuffer(self.data, dtype)
         if isinstance(type_, TileType):
             return flat.reshape(self._shape(flat.size, type_))
         if isinstance(type_, ElementType):
             if flat.size != 1:
-                raise DataFault(f"'{self.path}' has {flat.size} elements of {type_}; a scalar is one")
+                raise DataFault(f"'{self.path}' has {flat.size} values of {type_}; a scalar is one")
             return flat.reshape(())
         return flat
+
+    def _length(self) -> str:
+        return count(len(self.data), "byte")
 
     def _shape(self, size: int, type_: TileType) -> tuple[int, int]:
         """The valid shape or the physical one; a single open extent follows from the number of elements."""
@@ -153,7 +157,7 @@ class Raw:
             return type_.rows, type_.cols
         valid = "x".join("?" if n is None else str(n) for n in (type_.valid_rows, type_.valid_cols))
         raise DataFault(
-            f"'{self.path}' has {len(self.data)} bytes, {size} elements of {type_.element}; the tile takes {valid} "
+            f"'{self.path}' has {self._length()}, {count(size, 'element')} of {type_.element}; the tile takes {valid} "
             f"(valid) or {shape_text((type_.rows, type_.cols))} (physical)"
         )
 

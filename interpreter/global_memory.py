@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ptoasm.dialect.base import count as counted
 from ptoasm.interpreter.data import plain
 from ptoasm.interpreter.dtypes import dtype_of
 from ptoasm.interpreter.kernels import Array, quietly
@@ -40,7 +41,7 @@ class Buffer:
         if not 0 <= index < self.array.size:
             through = "" if name == self.name else f" through %{name}"
             raise OutOfBounds(
-                f"index {index} of %{self.name}{through} is out of bounds; it has {self.array.size} elements"
+                f"index {index} of %{self.name}{through} is out of bounds; it has {counted(self.array.size, 'element')}"
             )
 
 
@@ -196,7 +197,7 @@ def _property(read: str) -> Handler:
     def handler(machine: Machine, op: Operation) -> None:
         view, dimension = _view(machine, op), machine.operands(op)[1]
         if not 0 <= dimension < len(view.shape):
-            message = f"%{view.name} has {len(view.shape)} dimensions; there is no dimension {dimension}"
+            message = f"%{view.name} has {counted(len(view.shape), 'dimension')}; there is no dimension {dimension}"
             raise machine.fault("RUN-09", message, op)
         machine.env[op.outputs[0]] = getattr(view, read)[dimension]
 

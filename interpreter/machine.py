@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ptoasm.diagnostics import Diagnostic, Note
-from ptoasm.dialect.base import Instance, Rule
+from ptoasm.dialect.base import Instance, Rule, count
 from ptoasm.dialect.common import ADDRESS_RULES, INIT, PLACE, Address, Unwritten
 from ptoasm.dialect.host import NO_EFFECT
 from ptoasm.findings import broken
@@ -20,7 +20,7 @@ from ptoasm.interpreter.memory import Memory
 from ptoasm.interpreter.steps import CannotRun, Kernels, Step, nan_columns, operand_values, resolve, settle_open
 from ptoasm.interpreter.tiles import Place, TileRef, Views
 from ptoasm.ir import FOREIGN, Block, Function, Literal, Module, Operation, Shape, Value
-from ptoasm.numbers import literal_number
+from ptoasm.numbers import integer, literal_number
 from ptoasm.placement import Placement, root
 from ptoasm.placement import place as place_tiles
 from ptoasm.places import Places
@@ -163,7 +163,7 @@ class Machine:
     def number(self, operand: Value | Literal, type_: Any = None) -> Any:
         """What a scalar operand is: an int, or a float that its type can hold."""
         if isinstance(operand, Literal):
-            return literal_number(operand.text, type_) if isinstance(type_, ElementType) else int(operand.text, 0)
+            return literal_number(operand.text, type_) if isinstance(type_, ElementType) else integer(operand.text)
         return self.env[operand]
 
     def operands(self, op: Operation) -> list[Any]:
@@ -286,7 +286,8 @@ class Machine:
         """One more statement, or turn of a loop, is executed."""
         self.steps += 1
         if self.steps > self.max_steps:
-            raise self.fault("RUN-07", f"the run has executed {self.max_steps} statements (--max-steps)", op)
+            limit = count(self.max_steps, "statement")
+            raise self.fault("RUN-07", f"the run has executed {limit} (--max-steps)", op)
 
     def run_block(self, block: Block) -> list[Any]:
         """Runs a block's operations; gives the operands of its terminator."""

@@ -2,6 +2,7 @@
 
 import math
 import operator
+import reprlib
 from fractions import Fraction
 from typing import Any
 
@@ -27,7 +28,7 @@ def nearest(value: Any, dtype: np.dtype[Any]) -> Any:
     rounded = _round(exact, precision, smallest)
     limit = Fraction(2) ** (largest + 1) - Fraction(2) ** (largest + 1 - precision)
     if abs(rounded) > limit:
-        raise ValueError(f"{value} does not fit a {dtype.name}: its largest value is {float(limit)}")
+        raise ValueError(f"{shown(value)} does not fit a {dtype.name}: its largest value is {float(limit)}")
     # Only the float knows the sign of a zero.
     return dtype.type(math.copysign(float(rounded), exact or float(value)))
 
@@ -36,17 +37,17 @@ def _integer(value: Any, dtype: np.dtype[Any]) -> Any:
     try:
         whole = operator.index(value)
     except TypeError:
-        raise TypeError(f"{dtype.name} takes an integer; got {value!r}") from None
+        raise TypeError(f"{dtype.name} takes an integer; got {shown(value)}") from None
     least, greatest = np.iinfo(dtype).min, np.iinfo(dtype).max
     if not least <= whole <= greatest:
-        raise ValueError(f"{whole} does not fit {dtype.name}: its range is {least} to {greatest}")
+        raise ValueError(f"{shown(whole)} does not fit {dtype.name}: its range is {least} to {greatest}")
     return dtype.type(whole)
 
 
 def _exact(value: Any) -> Fraction | None:
     """The number without any rounding; None if it is an infinity or a NaN."""
     if isinstance(value, str | bytes):
-        raise TypeError(f"a number is required; got {value!r}")
+        raise _no_number(value)
     try:
         # Fractions and Decimals may be finer than a float; NumPy's integers and bfloat16 have no ratio of
         # their own.
@@ -60,7 +61,26 @@ def _plain(value: Any) -> int | float:
     try:
         return operator.index(value)
     except TypeError:
-        return float(value)
+        try:
+            return float(value)
+        except TypeError:
+            raise _no_number(value) from None
+
+
+def _no_number(value: Any) -> TypeError:
+    return TypeError(f"a number is required; got {shown(value)}")
+
+
+def shown(value: Any) -> str:
+    """What was given, for a message: a fraction, which is how decimals are kept exactly, as the decimal that it was."""
+    if isinstance(value, int | Fraction) and not -_TOO_LONG < value < _TOO_LONG:
+        return "a number of more than 40 digits"
+    if isinstance(value, Fraction):
+        return str(float(value))
+    return str(value) if isinstance(value, int | float | np.generic) else reprlib.repr(value)
+
+
+_TOO_LONG = 10**40
 
 
 def _round(value: Fraction, precision: int, smallest: int) -> Fraction:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ptoasm import arguments
 from ptoasm.diagnostics import Diagnostic, Note, PtoError, has_errors, in_source_order
+from ptoasm.dialect.base import count
 from ptoasm.interpreter.data import DataFault, Fill, flat_data, scalar_data, shape_text, tile_data
 from ptoasm.interpreter.dtypes import dtype_of
 from ptoasm.interpreter.global_memory import Buffer, Pointer, reach
@@ -16,11 +18,10 @@ from ptoasm.interpreter.machine import DEFAULT_STEPS, Machine, RunFault
 from ptoasm.interpreter.steps import Step
 from ptoasm.interpreter.tiles import Place, TileRef
 from ptoasm.ir import Function, Module, Value
-from ptoasm.parser import parse
 from ptoasm.placement import address_of, root
 from ptoasm.source import Span
 from ptoasm.suggest import did_you_mean
-from ptoasm.targets import Target
+from ptoasm.targets import BLOCKS_MOST, Target
 from ptoasm.types import INDEX, ElementType, PointerType, TileType
 from ptoasm.verifier import choose_target, constant, verify
 
@@ -178,7 +179,7 @@ class Session:
         memory = self.machine.memory
         size = int(self.load_ub.size)
         if size > memory.size:
-            raise self._fault("RUN-02", f"the image of the UB has {size} bytes; the UB has {memory.size}")
+            raise self._fault("RUN-02", f"the image of the UB has {count(size, 'byte')}; the UB has {memory.size}")
         memory.data[:size] = self.load_ub
         self.machine.events += 1
         memory.writer[:size] = self.machine.events
@@ -409,6 +410,7 @@ def choose_function(module: Module, name: str | None) -> Function:
     """The function to run: the one with this name, else the only one with a body, else the only public one."""
     bodies = [f for f in module.functions if f.body is not None]
     if name is not None:
+        arguments.text("func", name)
         found = next((f for f in bodies if f.name == name.removeprefix("@")), None)
         if found is None:
             near = did_you_mean(name, [f.name for f in bodies])
@@ -457,7 +459,12 @@ def run(
     ``seed``; with some, each that the program reads must be there. ``arch`` is ``a2a3`` or ``a5`` (else the module's
     target), ``ub_size`` the UB's capacity in bytes. PtoError for a wrong program, wrong data or a run that cannot end.
     """
-    module = parse(program) if isinstance(program, str) else program
+    module = arguments.module_of(program)
+    _check_arguments(inputs, keep, load_ub)
+    seed = arguments.whole("seed", seed, 0)
+    max_steps = arguments.whole("max_steps", max_steps, 1)
+    blocks = arguments.whole("blocks", blocks, 1, BLOCKS_MOST)
+    ub_size = arguments.ub_capacity(ub_size)
     warnings = verified(module, arch, ub_size)
     function = choose_function(module, func)
     missing = not inputs if fill_missing is None else fill_missing
@@ -483,6 +490,19 @@ def run(
         raise PtoError([*found, fault.diagnostic]) from None
     result.diagnostics = merged(warnings, result.diagnostics)
     return result
+
+
+def _check_arguments(inputs: Any, keep: Any, load_ub: Any) -> None:
+    """TypeError where an argument of ``run`` is not what it takes; the data itself is looked at by the session."""
+    if not isinstance(inputs, Mapping | None):
+        raise TypeError(f"inputs is of type {type(inputs).__name__}; it must map names to data")
+    if isinstance(keep, str) or not isinstance(keep, Iterable):
+        raise TypeError(f"keep is {keep!r}; it must be a list of names")
+    for name in (*(inputs or ()), *keep):
+        arguments.text("the name of a value", name)
+    is_bytes = isinstance(load_ub, np.ndarray) and load_ub.dtype == np.uint8 and load_ub.ndim == 1
+    if load_ub is not None and not is_bytes:
+        raise TypeError("load_ub must be an array of uint8 of one dimension")
 
 
 def merged(first: list[Diagnostic], second: list[Diagnostic]) -> list[Diagnostic]:

@@ -28,10 +28,10 @@ HOLE = re.compile(
     # Known characters begin what is looked for, and what may stand before them is looked for behind them: such a
     # pattern is found two to three times as fast.
     r"([%!0-9-](?:"
-    r"(?<=%)(?:[\w.$]|-(?!>))[\w.$]*(?:-(?!>)[\w.$]*)*(?:\#\d+)?"  # a value
+    r"(?<=%)(?:[\w.$]|-(?!>))[\w.$]*(?:-(?!>)[\w.$]*)*(?:\#[0-9]+)?"  # a value
     r"|(?<=!)pto\.\w+<[^<>]*>"  # a type
-    r"|(?<=\d)(?<![\w.%@\"\#-].)(?:(?<=0)x[0-9A-Fa-f]+|\d*(?:\.\d*)?(?:[eE][+-]?\d+)?)(?![\w.])"  # a literal
-    r"|(?<=-)\d(?<![\w.%@\"\#-]..)(?:(?<=0)x[0-9A-Fa-f]+|\d*(?:\.\d*)?(?:[eE][+-]?\d+)?)(?![\w.])))"
+    r"|(?<=[0-9])(?<![\w.%@\"\#-].)(?:(?<=0)x[0-9A-Fa-f]+|[0-9]*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)(?![\w.])"  # a number
+    r"|(?<=-)[0-9](?<![\w.%@\"\#-]..)(?:(?<=0)x[0-9A-Fa-f]+|[0-9]*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)(?![\w.])))"
 )
 """What two statements of one template may differ in."""
 
@@ -113,7 +113,7 @@ def _no_key(holes: list[str]) -> tuple[str, ...]:
 
 
 _MOST_RESULTS = 1000
-_RESULT = re.compile(r"%((?:[\w.$]|-(?!>))+)(?::(\d+))?")
+_RESULT = re.compile(r"%((?:[\w.$]|-(?!>))+)(?::([0-9]+))?")
 
 
 def result_names(token: Token | None, text: str, start: int) -> list[tuple[str, Span]]:

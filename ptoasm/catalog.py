@@ -99,7 +99,7 @@ def examples(code: str) -> dict[str, Example]:
     return found
 
 
-_TITLE = re.compile(r"// (breaks|holds) [A-Z]+-\d+: (.*)\n")
+_TITLE = re.compile(r"// (breaks|holds) [A-Z]+-[0-9]+: (.*)\n")
 
 
 def _programs(text: str) -> Iterator[tuple[str, Example]]:
@@ -154,6 +154,11 @@ OTHERS: tuple[Entry, ...] = (
         ("PARSE-06", "a region is closed that is not open, or is never closed"),
         ("PARSE-07", "the file is empty"),
         ("PARSE-08", "regions are nested too deep"),
+    ),
+    Entry("PARSE-09", "warning", "a ptoasm-ignore comment names something else than the code of a warning or a remark"),
+    *_others(
+        "error",
+        "",
         ("NAME-01", "a name is used that nothing defines"),
         ("NAME-02", "a name is defined twice"),
         ("NAME-03", "a name is used before the statement that defines it"),
@@ -176,6 +181,7 @@ OTHERS: tuple[Entry, ...] = (
     Entry("ARCH-02", "remark", "the module names another target than the one it is read for", "decision D-18"),
     Entry("RUN-17", "warning", "an output that was asked for was overwritten by another tile"),
     Entry("RUN-13", "remark", "what a tprint of the program shows"),
+    Entry("RUN-18", "remark", "inputs have their data from the file's own comments, or are filled as there is none"),
     Entry("NAN-01", "remark", "a run met a NaN: it counts as the minimum", "decision D-02"),
     *_others(
         "error",

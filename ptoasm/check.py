@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ptoasm.diagnostics import Diagnostic, Note, PtoError, has_errors
+from ptoasm.ignoring import Ignored, Statements
 from ptoasm.ir import Module
+from ptoasm.numbers import REAL, integer
 from ptoasm.programs import Program
 from ptoasm.render import headline
 from ptoasm.source import Source, Span
@@ -29,9 +30,11 @@ _DIAGNOSTIC = re.compile(
     r"(?://|#)[ \t]*expected-(?P<severity>error|warning|remark)(?P<at>[^\n{]*)\{\{(?P<text>[^\n]*?)\}\}"
 )
 _MISSPELT = re.compile(r"(?://|#)[ \t]*expected-(?!(?:error|warning|remark)\b[^\n{]*\{\{)[^\n]*")
-_TOKEN = re.compile(r"\s*([][,]|[-+]?(?:0x[0-9A-Fa-f]+|nan|inf|\d*\.?\d+(?:[eE][-+]?\d+)?\.?(?:[eE][-+]?\d+)?)|\S)")
+_TOKEN = re.compile(
+    r"\s*([][,]|[-+]?(?:0x[0-9A-Fa-f]+|nan|inf|[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?\.?(?:[eE][-+]?[0-9]+)?)|\S)"
+)
 _CALL = re.compile(r"(arange|zeros|ones|full|random|file)(?:[ \t]*\(([^()]*)\))?$")
-_TOLERANCE = re.compile(r"[ \t]+(rtol|atol)[ \t]*=[ \t]*([-+.\deE]+)$")
+_TOLERANCE = re.compile(r"[ \t]+(rtol|atol)[ \t]*=[ \t]*([-+.0-9eE]+)$")
 
 
 class Expectation(NamedTuple):
@@ -121,6 +124,8 @@ def _expectation(match: re.Match[str], source: Source, span: Span) -> Expectatio
             tolerances[found[1]] = float(found[2])
         except ValueError:
             raise _fault(source, span, f"{found[1]} is '{found[2]}'; it must be a number") from None
+        if tolerances[found[1]] < 0:
+            raise _fault(source, span, f"{found[1]} is {found[2]}; it must not be negative")
         text = text[: found.start()]
     return Expectation(match["of"], _data(text, source, span), **tolerances, exact=match["how"] == "=", span=span)
 
@@ -133,7 +138,7 @@ def _expected(match: re.Match[str], source: Source) -> Expected:
         line += 1
     elif at == "@above":
         line -= 1
-    elif re.fullmatch(r"@[+-]\d+", at):
+    elif re.fullmatch(r"@[+-][0-9]+", at):
         line += int(at[1:])
     elif at:
         raise _fault(source, span, f"'{at}' is no place; it can be @+N, @-N, @above, @below or nothing")
@@ -167,13 +172,21 @@ def _called(name: str, arguments: list[str]) -> Any:
         return File(path.strip("\"'"))
     if name == "full":
         value, *rest = arguments
-        return Fill("full", number(value), count=int(rest[0]) if rest else None)
+        return Fill("full", number(value), count=_count(rest[0]) if rest else None)
     if name == "random":
-        numbers = [int(a) for a in arguments]
+        numbers = [_count(a) for a in arguments]
         if len(numbers) > 1:
             return Fill("random", count=numbers[0], seed=numbers[1])
         return Fill("random", seed=numbers[0] if numbers else None)
-    return Fill(name, count=int(arguments[0]) if arguments else None)
+    return Fill(name, count=_count(arguments[0]) if arguments else None)
+
+
+def _count(text: str) -> int:
+    """A number of elements, or a seed."""
+    number = integer(text)
+    if number is None or number < 0:
+        raise ValueError(f"'{text}' is no number of elements and no seed")
+    return number
 
 
 def _nested(tokens: list[str]) -> tuple[Any, list[str]]:
@@ -193,12 +206,13 @@ def _nested(tokens: list[str]) -> tuple[Any, list[str]]:
 
 def number(text: str) -> int | float | Fraction:
     """The number that a text writes, exactly: nothing is rounded before the element type is known."""
-    if re.fullmatch(r"[-+]?\d+", text):
-        return int(text)
-    if re.fullmatch(r"[-+]?0x[0-9A-Fa-f]+", text):
-        return int(text, 16)
+    whole = integer(text)
+    if whole is not None:
+        return whole
+    if REAL.fullmatch(text) is None:
+        raise ValueError(f"'{text}' is no number")
     value = float(text)
-    if value in (float("inf"), float("-inf")) and "inf" not in text:
+    if value in (float("inf"), float("-inf")) and "inf" not in text.lower():
         raise ValueError(f"{text} is larger than every element type")
     return value if value == 0 or value != value or value in (float("inf"), float("-inf")) else Fraction(text)
 
@@ -272,44 +286,22 @@ def _failure(source: Source, span: Span, message: str, *notes: Note) -> Diagnost
 
 
 def _diagnostics_differ(module: Module, found: list[Diagnostic], expected: list[Expected]) -> list[Diagnostic]:
-    """Unexpected errors and warnings as they are, and a failure for each expectation that nothing meets."""
-    lines = _Lines(module)
+    """Unexpected errors and warnings that nobody ignores, and a failure for each expectation that nothing meets."""
+    statements, ignored = Statements(module), Ignored(module)
     unmet = list(expected)
     failures = []
     for diagnostic in found:
-        first, last = lines.of(diagnostic)
+        first, last = statements.lines(diagnostic)
         text = headline(diagnostic)
         met = [e for e in expected if e.severity == diagnostic.severity and first <= e.line <= last and e.text in text]
         unmet = [e for e in unmet if e not in met]
-        if not met and diagnostic.severity != "remark":
+        if not met and diagnostic.severity != "remark" and not ignored.covers(diagnostic):
             failures.append(diagnostic)
     for one in unmet:
         failures.append(
             _failure(module.source, one.span, f"no {one.severity} with '{one.text}' was found on line {one.line}")
         )
     return failures
-
-
-class _Lines:
-    """Which lines a diagnostic's operation takes."""
-
-    def __init__(self, module: Module) -> None:
-        self.source = module.source
-        spans = [(op.start, op.end) for function in module.functions for op in function.walk()]
-        spans += [(f.start, f.end) for f in module.functions if not f.flat]
-        if module.wrapped:
-            spans.append((module.span.start, module.span.end))
-        self.spans = sorted(spans)
-
-    def of(self, diagnostic: Diagnostic) -> tuple[int, int]:
-        """The first and the last line; a diagnostic without a place is on the first line."""
-        if diagnostic.span is None:
-            return self.source.first_line, self.source.first_line
-        start, end = diagnostic.span
-        at = bisect_right(self.spans, (start, len(self.source.text) + 1)) - 1
-        if at >= 0 and self.spans[at][0] <= start < self.spans[at][1]:
-            start, end = self.spans[at]
-        return self.source.position(start)[0], self.source.position(max(start, end - 1))[0]
 
 
 def _values_differ(program: Program, source: Source, outputs: dict[str, Any], wanted: Expectation) -> list[Diagnostic]:

@@ -14,7 +14,7 @@ from ptoasm.ir import DPS, SSA, SYNC, Function, Literal, Module, Operation, Valu
 from ptoasm.level1 import NeedsAddressesError, ToValues
 from ptoasm.level2 import ToBuffers
 from ptoasm.placement import Placement, bound_address, place
-from ptoasm.printer import COMPACT, is_broken, print_module
+from ptoasm.printer import COMPACT, KEYED, is_broken, print_module
 from ptoasm.rewrite import Rewriter, all_values, allocate_at, binding_shape, constant_shape, is_instruction
 from ptoasm.structure import miscount
 from ptoasm.targets import A5, BLOCK_BYTES, Target
@@ -44,6 +44,8 @@ def convert(
     """
     if to not in FORMS:
         raise ValueError(f"to is {to!r}; it must be one of {', '.join(FORMS)}")
+    if types not in (COMPACT, KEYED):
+        raise ValueError(f"types is {types!r}; it must be one of {COMPACT}, {KEYED}")
     _refuse_faults(module)
     target = choose_target(module, arch)
     if to == "cpp":

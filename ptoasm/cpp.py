@@ -152,7 +152,7 @@ class _Function:
         """The alias of a tile's type: one for each type and kind of name, declared where it is first used."""
         type_ = value.type
         assert isinstance(type_, TileType)
-        stem = _camel(re.sub(r"[\d_.#-]+$", "", value.name) or "v")
+        stem = _camel(re.sub(r"[0-9_.#-]+$", "", value.name) or "v")
         key = (type_.with_(kind="tile_buf"), stem)
         name = self.aliases.get(key)
         if name is None:
@@ -192,7 +192,7 @@ class _Function:
         """An operand as an expression: a constant is its number."""
         if isinstance(value, Value):
             definition = value.definition
-            if definition is None or definition.shape.name != "arith.constant":
+            if definition is None or definition.shape.name != "arith.constant" or not definition.inputs:
                 return self._name(value)
             type_, literal = value.type, definition.inputs[0]
             assert isinstance(literal, Literal)

@@ -59,7 +59,7 @@ CONSTANT = "pto.constant"
 CLAUSES = {"overflow": "overflowFlags", "fastmath": "fastmath"}
 """What stands between operands and types, and the property that it is in generic form."""
 
-_FLOAT = re.compile(r"(-?\d+)([eE][+-]?\d+)?")
+_FLOAT = re.compile(r"(-?[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def print_generic(module: Module, *, types: str = COMPACT) -> str:

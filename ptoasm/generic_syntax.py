@@ -20,6 +20,7 @@ from ptoasm.generic import (
     SEGMENTS,
 )
 from ptoasm.lexer import TextFault, Token, closing_bracket
+from ptoasm.numbers import integer
 from ptoasm.statements import Items, Statement, parse_dictionary
 
 _SHORT = {"func.return": "return", CONSTANT: "arith.constant"}
@@ -52,8 +53,15 @@ class Entry:
 
     @property
     def numbers(self) -> list[int]:
-        """The numbers of an array."""
-        return [int(n) for n in re.findall(r"-?\d+", self.text.partition(":")[2] or self.text)]
+        """The numbers of an array. ValueError where one of them is too large to count anything."""
+        found = re.findall(r"-?[0-9]+", self.text.partition(":")[2] or self.text)
+        if max(map(len, found), default=0) > _LONGEST:
+            raise ValueError(self.text)
+        return [int(n) for n in found]
+
+
+_LONGEST = 4
+"""The digits of a number of operands."""
 
 
 class Entries:
@@ -109,7 +117,10 @@ def native(statement: Statement, code: str) -> Statement:
     statement.generic = True
     handler = _HANDLERS.get(kind)
     if handler is not None:
-        handler(statement, entries, code)
+        try:
+            handler(statement, entries, code)
+        except (IndexError, ValueError):  # whoever wrote the properties, it was no printer
+            raise _fault(statement, "has properties or types that do not go together") from None
     statement.dicts = entries.rest()
     return statement
 
@@ -148,6 +159,8 @@ def _instruction(statement: Statement, entries: Entries, code: str) -> None:
         statement.input_types = statement.output_types = None
     if literals or statement.kind == "sync":
         _insert(statement, literals)
+    if at is not None and len(statement.inputs) != 2:
+        raise _fault(statement, "binds a tile to no address")
     if statement.name.value == "pto.tassign" and statement.results is not None:
         statement.input_types = (statement.input_types or [])[:1]
 
@@ -227,8 +240,8 @@ def _compare(statement: Statement, entries: Entries, code: str) -> None:
     entry = entries.take("predicate")
     assert statement.name is not None
     names = FLOAT_PREDICATES if statement.name.value == "arith.cmpf" else INTEGER_PREDICATES
-    number = int(entry.text.partition(":")[0]) if entry is not None else -1
-    if entry is None or not 0 <= number < len(names):
+    number = integer(entry.text.partition(":")[0].strip()) if entry is not None else None
+    if entry is None or number is None or not 0 <= number < len(names):
         raise _fault(statement, "has no predicate")
     statement.word = _word(names[number], entry)
 
@@ -293,7 +306,7 @@ def _window(statement: Statement, entries: Entries, code: str) -> None:
     _view(statement, entries, code)
     sizes = entries.take("sizes")
     if sizes is not None:
-        found = re.finditer(r"\d+", sizes.text)
+        found = re.finditer(r"[0-9]+", sizes.text)
         statement.sizes = [(sizes.start + m.start(), sizes.start + m.end()) for m in found]
     statement.modifiers = ("sizes", "valid") if "valid" in statement.names else ("sizes",)
 

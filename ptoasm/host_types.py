@@ -44,7 +44,10 @@ class Signature(NamedTuple):
 
 def signature(kind: str, written: Written) -> Signature:
     """The signature of a statement of the grammar's rule ``kind``."""
-    made = _RULES[kind](written)
+    try:
+        made = _RULES[kind](written)
+    except IndexError:  # generic form can leave out types that the grammar asks for elsewhere
+        made = Signature((), [None] * written.n_in, [None] * written.n_out, "has fewer types than it must have")
     fault = made.fault or _miscount("operand", written.n_in, made.inputs)
     if written.n_out:  # results that nobody uses need no names
         fault = fault or _miscount("result", written.n_out, made.outputs)

@@ -203,6 +203,12 @@ class ToValues(Rewriter):
             return self.current[root]
         return super().value(old)
 
+    def _current_name(self, name: str) -> str:
+        """A buffer that nothing has written to yet has no value that could stand for it in a foreign text."""
+        value = self.by_name.get(name)
+        root = None if value is None else buffer_root(value)
+        return name if root in self.plan.buffers and root not in self.current else super()._current_name(name)
+
     def _alloc(self, op: Operation) -> None:
         value = op.outputs[0]
         if value in self.plan.gone:

@@ -15,7 +15,7 @@ from lark.lexer import Lexer
 
 from ptoasm.dialect import syntax_class
 
-_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|%[\w.$-]+#\d+|//[^\n]*|#(?![A-Za-z_])[^\n]*')
+_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|%[\w.$-]+#[0-9]+|//[^\n]*|#(?![A-Za-z_])[^\n]*')
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _NAME = re.compile(r"[A-Za-z_][\w$]*(?:\.[\w$]+)*")
 _SPACE = re.compile(r"\s*")
@@ -24,7 +24,7 @@ _BINDING = re.compile(r"\s*=(?!=)")
 _DICT = re.compile(r'\{\s*(?:\}|(?!(?:func\.)?return\b|\w+\.yield\b)(?:[A-Za-z_][\w.$-]*|"(?:[^"\\]|\\.)*")\s*[=,}])')
 _BRACKETS = re.compile(r'->|[][(){}<>]|"(?:[^"\\]|\\.)*"')
 _ALIAS = re.compile(r"[#!][\w.$]+\s*=(?!=)")
-_DEFINITION = r"%(?:[\w.$]|-(?!>))+(?::\d+)?(?:\s*,\s*%(?:[\w.$]|-(?!>))+(?::\d+)?)*\s*=(?!=)"
+_DEFINITION = r"%(?:[\w.$]|-(?!>))+(?::[0-9]+)?(?:\s*,\s*%(?:[\w.$]|-(?!>))+(?::[0-9]+)?)*\s*=(?!=)"
 _BEGINNING = rf'{_DEFINITION}|[A-Za-z_][\w$]*\.[\w$.]+|(?:return|module)\b|call(?=\s*@)|[}}"^]|[#!][\w.$]+\s*=(?!=)'
 BEGINNING = re.compile(_BEGINNING)
 """What a statement begins with. The same pattern decides where a statement ends: before the next one begins."""
@@ -406,7 +406,7 @@ class StatementLexer(Lexer):
 _PUNCTUATION = {"{": "LBRACE", "}": "RBRACE", ",": "COMMA", "=": "EQUAL"}
 
 
-_NUMBER = re.compile(r"[-+]?\d[\w.]*")
+_NUMBER = re.compile(r"[-+]?[0-9][\w.]*")
 
 
 def _unexpected(code: str, at: int) -> tuple[str, int]:

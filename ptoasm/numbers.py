@@ -6,6 +6,7 @@ Every f16, bf16 and f32 value is a Python float exactly, so a rounded number is 
 from __future__ import annotations
 
 import math
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -77,6 +78,8 @@ def literal_number(text: str, element: ElementType) -> int | float | None:
         if number is not None and hexadecimal and element.kind == "int" and high < number < 1 << element.bits:
             return number - (1 << element.bits)
         return number if number is not None and low <= number <= high else None
+    if _LITERAL.fullmatch(text) is None:
+        return None
     if element.bits == 64 and element.text == "f64":
         return float.fromhex(text) if hexadecimal else _finite(float(text))
     if element not in _FORMATS:
@@ -110,10 +113,20 @@ def largest(element: ElementType) -> float:
 
 def integer(text: str) -> int | None:
     """The value of an integer literal, decimal or hexadecimal; None for anything else."""
-    try:
-        return int(text, 0) if "x" in text else int(text)
-    except ValueError:
+    if _INTEGER.fullmatch(text) is None:
         return None
+    try:
+        return int(text, 16 if "x" in text else 10)
+    except ValueError:  # more digits than Python reads
+        return None
+
+
+_LITERAL = re.compile(r"[-+]?(?:0x[0-9A-Fa-f]+|[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)")
+_INTEGER = re.compile(r"[-+]?(?:0x[0-9A-Fa-f]+|[0-9]+)")
+
+
+REAL = re.compile(r"[-+]?(?:nan|inf|infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?)", re.ASCII | re.IGNORECASE)
+"""A decimal number, an infinity or a NaN, as comments and options write them."""
 
 
 def _from_bits(element: ElementType, bits: int) -> float | None:

@@ -15,6 +15,7 @@ from ptoasm.builder import HOLE, Builder, Template, result_names
 from ptoasm.collector import paused
 from ptoasm.diagnostics import Diagnostic, Note, PtoError, has_errors, in_source_order
 from ptoasm.dialect.host import EXISTING, NO_EFFECT
+from ptoasm.ignoring import faults
 from ptoasm.ir import FLAT, FOREIGN, Function, Module, Operation, Shape, restore_flat
 from ptoasm.lexer import NEXT_BEGINNING, Chunk, TextFault, blank_comments
 from ptoasm.source import Source, Span
@@ -35,6 +36,8 @@ def parse(text: str, filename: str = "<string>", first_line: int = 1, *, memo: b
         return module
     with paused():
         _Reader(module, memo).read()
+    if unclear := faults(module.source):
+        module.diagnostics = in_source_order([*module.diagnostics, *unclear])
     return module
 
 
@@ -143,8 +146,11 @@ class _Reader:
             getattr(self, f"_add_{kind}")(statement, span)
             return None
         template = Template(statement, self.code[span.start : span.end], span.start)
+        names = result_names(statement.results, template.text, span.start) if statement.bound else []
         for at, item in statement.bound:
-            names = result_names(statement.results, template.text, span.start)
+            if at >= len(names):
+                raise TextFault("there are more addresses than results", *item)
+        for at, item in statement.bound:
             self.builder.bind_result(names[at][0], self._text(item), span)
         holes = HOLE.split(template.text)[1::2]
         try:

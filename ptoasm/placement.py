@@ -243,7 +243,7 @@ def address_of(operand: Value | Literal | None) -> int | None:
     """The address that a literal or an ``arith.constant`` gives; None where only a run knows."""
     if isinstance(operand, Value):
         op = operand.definition
-        if op is None or op.shape.name != "arith.constant" or not isinstance(op.inputs[0], Literal):
+        if op is None or op.shape.name != "arith.constant" or not (op.inputs and isinstance(op.inputs[0], Literal)):
             return None
         type_ = operand.type
         found = literal_number(op.inputs[0].text, type_) if isinstance(type_, ElementType) else None

@@ -48,9 +48,14 @@ def expand(paths: Iterable[str]) -> Iterator[str]:
         yield from found
 
 
+def shown_name(path: str) -> str:
+    """What messages call a file of the command line."""
+    return "<stdin>" if path == "-" else path
+
+
 def read_text(path: str) -> str:
     """A file's text (``-`` is standard input) without a byte order mark. PtoError where it cannot be read as text."""
-    name = "<stdin>" if path == "-" else path
+    name = shown_name(path)
     try:
         if path == "-":
             data = sys.stdin.buffer.read()
@@ -69,7 +74,7 @@ def read_text(path: str) -> str:
 
 
 def split(text: str, filename: str) -> list[Program]:
-    """The programs of a text; of several, those that hold anything."""
+    """The programs of a text; of several, those that hold anything, and the whole where none does."""
     pieces = []
     start = line = 0
     for match in _SEPARATOR.finditer(text):
@@ -77,14 +82,14 @@ def split(text: str, filename: str) -> list[Program]:
         line += text.count("\n", start, match.end() + 1)
         start = min(match.end() + 1, len(text))
     pieces.append((text[start:], line))
-    if len(pieces) == 1:
+    if len(pieces) == 1 or not any(piece.strip() for piece, _ in pieces):
         return [Program(filename, text, 1, None)]
     return [Program(filename, piece, first + 1, k) for k, (piece, first) in enumerate(pieces, 1) if piece.strip()]
 
 
 def read_programs(path: str) -> list[Program]:
     """The programs of a file. PtoError where it cannot be read."""
-    return split(read_text(path), "<stdin>" if path == "-" else path)
+    return split(read_text(path), shown_name(path))
 
 
 def _unreadable(name: str, message: str) -> Diagnostic:

@@ -5,6 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
+def address_text(address: int) -> str:
+    """An address as messages write it: hexadecimal, unless it is a negative one, which is none."""
+    return f"{address:#x}" if address >= 0 else str(address)
+
+
 class Region(NamedTuple):
     """`count` runs of `run` contiguous bytes each, `stride` >= `run` bytes apart, the first at `start`."""
 

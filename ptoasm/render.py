@@ -19,6 +19,7 @@ _BOLD, _GREEN = "1", "1;32"
 _WIDTH = 200  # columns of a source line that are shown at most
 _BEFORE = 60  # … of which this many, where the line goes on to the right, stand before the caret
 _TAB = 8
+_HELP = "help: "
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"error": "error", "warning": "warning", "remark": "note"}
@@ -66,7 +67,7 @@ def render_text(diagnostics: Iterable[Diagnostic], *, color: bool = False) -> st
         shown = scope
         lines += _paragraph(d.severity, headline(d), d.source, d.span, color)
         for note in d.notes:
-            kind, message = ("help", note.message[6:]) if note.message.startswith("help: ") else ("note", note.message)
+            kind, message = _kind(note)
             lines += _paragraph(kind, printable(message), _note_source(d, note), note.span, color)
     return "\n".join(lines)
 
@@ -94,6 +95,13 @@ def _sentence(d: Diagnostic) -> str:
 def _note_source(d: Diagnostic, note: Note) -> Source | None:
     """The source that a note points into, None where it points nowhere."""
     return note.source or (d.source if note.span else None)
+
+
+def _kind(note: Note) -> tuple[str, str]:
+    """Whether a sentence is a note or says what would help, and the sentence."""
+    if note.message.startswith(_HELP):
+        return "help", note.message.removeprefix(_HELP)
+    return "note", note.message
 
 
 def _escape(char: str) -> str:
@@ -304,7 +312,7 @@ def _sarif_result(d: Diagnostic, part: int | None, rule_index: int) -> dict[str,
 
 def _placeless_notes(d: Diagnostic) -> list[str]:
     """The notes that become part of the message, because SARIF keeps a note only at a location."""
-    return [f"note: {note.message}" for note in d.notes if _note_source(d, note) is None]
+    return [": ".join(_kind(note)) for note in d.notes if _note_source(d, note) is None]
 
 
 def _related(d: Diagnostic) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from ptoasm.dialect.base import Instruction
 from ptoasm.ir import DPS, FOREIGN, HOST, SSA, Block, Function, Literal, Module, Operation, Shape, Value
 from ptoasm.types import I64, INDEX, ElementType, TileType, Type
 
-_MENTION = re.compile(r"%((?:[\w.$]|-(?!>))+(?:#\d+)?)")
+_MENTION = re.compile(r"%((?:[\w.$]|-(?!>))+(?:#[0-9]+)?)")
 
 
 class Rewriter:

@@ -198,6 +198,14 @@ def _view(op: Operation) -> Iterator[Fault]:
         yield Fault(op, f"it has {count(numbers[0], second.rstrip('s'))}, but {base} has {len(base.shape)} dimensions")
 
 
+def _assign(op: Operation) -> Iterator[Fault]:
+    if len(op.inputs) != 2 or len(op.outputs) > 1:
+        found = f"{count(len(op.inputs), 'operand')} and {count(len(op.outputs), 'result')}"
+        yield Fault(op, f"it has {found}; it must have a tile and an address, and at most 1 result")
+        return
+    yield from _address(op)
+
+
 def _address(op: Operation) -> Iterator[Fault]:
     at = op.shape.input_names.index("addr") if "addr" in op.shape.input_names else 1
     value = op.inputs[at] if at < len(op.inputs) and op.shape.input_names[at] in ("addr", "address") else None
@@ -239,7 +247,7 @@ _CHECKS: dict[str, Callable[[Operation], Iterator[Fault]]] = {
     "pto.make_tensor_view": _view,
     "pto.partition_view": _view,
     "pto.alloc_tile": _address,
-    "pto.tassign": _address,
+    "pto.tassign": _assign,
     "pto.load_scalar": _load,
     "pto.store_scalar": _store,
 }

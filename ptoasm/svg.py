@@ -14,6 +14,7 @@ from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from ptoasm.ir import Value
+from ptoasm.regions import address_text
 from ptoasm.types import TileType
 from ptoasm.ubmap import Overlap, Resident, UbMap
 
@@ -125,7 +126,8 @@ class _Picture:
             y = self.bottom - height
             yield f'<line class="edge" x1="{_LEFT}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}" stroke="#e2e2e2"/>'
             if height - previous >= 11:
-                yield f'<text class="address" x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{address:#x}</text>'
+                written = address_text(address)
+                yield f'<text class="address" x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{written}</text>'
                 previous = height
         for height in self.scale.gaps:
             y = self.bottom - height + 4
@@ -148,7 +150,8 @@ class _Picture:
         assert resident.address is not None and resident.first is not None and resident.last is not None
         end = resident.address + resident.size
         box = self.box(resident.first, resident.last, resident.address, end)
-        about = f"%{resident.name}: {resident.address:#x} to {end:#x}, {resident.size:,} bytes, {resident.type}"
+        where = f"{address_text(resident.address)} to {address_text(end)}"
+        about = f"%{resident.name}: {where}, {resident.size:,} bytes, {resident.type}"
         yield (
             f'<g class="tile" data-name={quoteattr(resident.name)}><title>{escape(about)}</title>'
             f'<rect x="{box.x + 1:.1f}" y="{box.y + 0.5:.1f}" width="{max(box.width - 2, 1):.1f}" '
@@ -177,7 +180,8 @@ class _Picture:
         if overlap.live and None not in (a.first, b.first, a.last, b.last):
             first, last = max(a.first, b.first), min(a.last, b.last)  # type: ignore[type-var]
             box = self.box(first, last, overlap.start, overlap.end)  # type: ignore[arg-type]
-            pair = escape(f"%{a.name} and %{b.name} share {overlap.start:#x} to {overlap.end:#x} while both are live")
+            where = f"{address_text(overlap.start)} to {address_text(overlap.end)}"
+            pair = escape(f"%{a.name} and %{b.name} share {where} while both are live")
             yield (
                 f'<rect class="shared" x="{box.x + 1:.1f}" y="{box.y + 0.5:.1f}" width="{max(box.width - 2, 1):.1f}" '
                 f'height="{max(box.height - 1, 0.5):.1f}" fill="url(#shared)" stroke="#c62828">'

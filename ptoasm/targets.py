@@ -9,6 +9,11 @@ BLOCK_BYTES = 32
 REPEAT_BYTES = 256
 """What one repeat of a vector instruction covers, in bytes."""
 
+BLOCKS_MOST = 65535
+"""The blocks that a kernel can be launched for."""
+UB_LEAST, UB_MOST = BLOCK_BYTES, 1 << 28
+"""The bytes that a UB of another capacity than the target's can have."""
+
 
 class Target(NamedTuple):
     """``name`` as ``--arch`` takes it, ``ub_size`` in bytes, ``title`` as the pages call it."""
@@ -32,6 +37,6 @@ def target(name: str) -> Target | None:
 
 def known_target(arch: str) -> Target:
     """The target that a caller names (``a2a3`` or ``a5``); ValueError for anything else."""
-    if arch not in TARGETS:
+    if not isinstance(arch, str) or arch not in TARGETS:
         raise ValueError(f"arch is {arch!r}; it must be one of {', '.join(TARGETS)}")
     return TARGETS[arch]

@@ -35,8 +35,8 @@ from ptoasm.types import (
 _TILE = re.compile(r"pto\.(tile|tile_buf)\s*(?=<)")
 _POINTER = re.compile(r"(?:pto\.ptr\s*)?<\s*(\w+)\s*(?:,\s*([^<>]*?)\s*)?>")
 """``pto.ptr<f32>``, ``pto.ptr<f32, gm>``, and what is left of them where only a pointer can stand: ``<f32, gm>``."""
-_VIEW = re.compile(r"pto\.(tensor_view|partition_tensor_view)\s*<\s*((?:(?:\d+|\?)\s*x\s*)+)(\w+)\s*>")
-_NUMBERS = re.compile(r"(\d(?<!\w\d)\d*(?:x\d+)*)")
+_VIEW = re.compile(r"pto\.(tensor_view|partition_tensor_view)\s*<\s*((?:(?:[0-9]+|\?)\s*x\s*)+)(\w+)\s*>")
+_NUMBERS = re.compile(r"([0-9](?<!\w[0-9])[0-9]*(?:x[0-9]+)*)")
 """Extents; that a word ends before one is looked for behind its first digit, which is found faster."""
 
 _KEYS = {
@@ -228,7 +228,7 @@ def _refuse_long_numbers(text: str) -> None:
         raise TextFault(message, *match.span())
 
 
-_LONG_NUMBER = re.compile(rf"\d{{{_LONGEST_NUMBER + 1},}}")
+_LONG_NUMBER = re.compile(rf"[0-9]{{{_LONGEST_NUMBER + 1},}}")
 _Parameter = tuple[str, "Token | None", Token]
 _PLAIN = re.compile(r"<[^][<>\"(){}#!]*>")
 _known_parts: dict[tuple[str | int, ...], tuple[str, str]] = {}

@@ -105,7 +105,8 @@ def element_type(name: str) -> ElementType:
     found = _SPELLINGS.get(name)
     if found is None:
         bits = name.lstrip("isu")
-        known = bits.isdecimal() and len(bits) < 7 and int(bits) > 0 and name[: -len(bits)] in ("i", "si", "ui")
+        counted = bits.isascii() and bits.isdecimal() and len(bits) < 7 and int(bits) > 0
+        known = counted and name[: -len(bits)] in ("i", "si", "ui")
         kind = ("uint" if name[0] == "u" else "int") if known else "other"
         found = _SPELLINGS[name] = ElementType(
             name.removeprefix("s") if known else name, kind, int(bits) if known else 0

@@ -606,7 +606,7 @@ def _written_numbers(op: Operation) -> tuple[str, ...] | None:
     for value in op.inputs:
         if value.__class__ is Value and value.type.__class__ is ElementType:
             maker = value.definition
-            if maker is None or maker.shape.name != "arith.constant":
+            if maker is None or maker.shape.name != "arith.constant" or not maker.inputs:
                 return None
             value = maker.inputs[0]
         if isinstance(value, Literal):
@@ -682,7 +682,7 @@ def constant(operand: Value | Literal | None, type_: Type | None) -> int | float
     """The value of a literal, or of a value that an ``arith.constant`` defines; None where it is not known."""
     if isinstance(operand, Value):
         op = operand.definition
-        if op is None or op.shape.name != "arith.constant":
+        if op is None or op.shape.name != "arith.constant" or not op.inputs:
             return None
         type_ = operand.type
         operand = op.inputs[0]

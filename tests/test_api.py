@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import ptoasm
@@ -43,6 +48,76 @@ def test_check_address(address: int, codes: list[str]) -> None:
 
 def test_check_address_of_a_tile_larger_than_the_ub() -> None:
     assert [d.code for d in ptoasm.check_address("!pto.tile<vec, 4x8xf32>", 0, ub_size=96)] == ["ADDR-03"]
+
+
+TILE = "!pto.tile<vec, 4x8xf32>"
+NUMBERS = np.ones((4, 8), np.float32)
+anyhow: Any = ptoasm  # called with what its types do not allow
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: anyhow.parse(None), r"text is None \(NoneType\); it must be a string"),
+        (lambda: anyhow.parse(LEGAL, filename=3), "filename is 3"),
+        (lambda: anyhow.verify(None), "the program is None .*; it must be a text or what ptoasm.parse gives"),
+        (lambda: anyhow.verify(LEGAL, arch=[]), r"arch is \[\]; it must be one of a2a3, a5"),
+        (lambda: anyhow.verify(LEGAL, ub_size="x"), "ub_size is 'x'"),
+        (lambda: anyhow.verify(LEGAL, ub_size=0), "ub_size is 0; it must be from 32 to"),
+        (lambda: anyhow.convert(3, "dps"), "the program is 3"),
+        (lambda: anyhow.convert(LEGAL, "dps", types="long"), "types is 'long'; it must be one of compact, keyed"),
+        (lambda: anyhow.compile(None), "the program is None"),
+        (lambda: anyhow.compile(LEGAL, func=5), "func is 5"),
+        (lambda: anyhow.run(None), "the program is None"),
+        (lambda: anyhow.run(LEGAL, [NUMBERS]), "inputs is of type list; it must map names to data"),
+        (lambda: anyhow.run(LEGAL, {5: NUMBERS}), "the name of a value is 5"),
+        (lambda: anyhow.run(LEGAL, keep="dst"), "keep is 'dst'; it must be a list of names"),
+        (lambda: anyhow.run(LEGAL, seed=-1), "seed is -1; it must be at least 0"),
+        (lambda: anyhow.run(LEGAL, blocks=0), "blocks is 0; it must be from 1 to 65535"),
+        (lambda: anyhow.run(LEGAL, max_steps="x"), "max_steps is 'x'"),
+        (lambda: anyhow.run(LEGAL, load_ub=NUMBERS), "load_ub must be an array of uint8"),
+        (lambda: anyhow.check_address(TILE, "x"), r"address is 'x' \(str\); it must be a whole number"),
+        (lambda: anyhow.check_address(TILE, 2.5), "address is 2.5"),
+        (lambda: anyhow.check_address(None, 0), "the tile type is None"),
+        (lambda: anyhow.check_address("tile", 0), "'tile' is no tile type"),
+        (lambda: anyhow.required_tmp(None), "op is None"),
+        (lambda: anyhow.required_tmp("tadb", TILE), "'tadb' is no instruction"),
+        (lambda: anyhow.required_tmp("tcolsum", 3), "the tile type is 3"),
+        (lambda: anyhow.required_tmp("tcolsum", TILE, TILE, TILE), "takes the types of src, dst; got 3 types"),
+        (lambda: anyhow.required_tmp("tcolsum", TILE, binary=True), "'tcolsum' has no attribute 'binary'"),
+        (lambda: anyhow.required_tmp("tcolsum", TILE, isBinary="no"), "isBinary is 'no'"),
+        (lambda: anyhow.tcolsum(NUMBERS, binary="no"), "binary is 'no' .*; it must be True or False"),
+        (lambda: anyhow.tcolsum(NUMBERS, arch=[]), "arch must be a2a3 or a5"),
+        (lambda: anyhow.tcolargmin(NUMBERS, index_dtype="junk"), "a NumPy type, .* is required; got 'junk'"),
+        (lambda: anyhow.tci(None, 4, "f32"), "a number is required; got None"),
+        (lambda: anyhow.tci(0, 4, None), "a NumPy type, .* is required; got None"),
+    ],
+)
+def test_a_wrong_argument_is_named(call: Callable[[], object], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (None, "%src: int32 takes an integer; got None"),
+        ({}, "%src: int32 takes an integer; got {}"),
+        (Fraction(15, 2), "%src: int32 takes an integer; got 7.5"),
+        (10**41, "%src: a number of more than 40 digits does not fit int32"),
+    ],
+)
+def test_wrong_data_is_a_fault_of_the_run(data: object, message: str) -> None:
+    kernel = ptoasm.compile(LEGAL.replace("f32", "i32"))
+    for call in (lambda: ptoasm.run(LEGAL.replace("f32", "i32"), {"src": data}), lambda: kernel(src=data)):
+        with pytest.raises(ptoasm.PtoError, match=re.escape(message)):
+            call()
+
+
+def test_a_text_stands_for_its_module() -> None:
+    assert [d.code for d in ptoasm.verify(WRONG)] == ["TCS-06"]
+    assert [d.code for d in ptoasm.verify("%dst = tcolsun %src")] == ["PARSE-04"]
+    assert ptoasm.convert(LEGAL, "dps") == ptoasm.convert(ptoasm.parse(LEGAL), "dps")
 
 
 @pytest.mark.parametrize(

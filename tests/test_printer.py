@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 
+from ptoasm.commands.fmt import formatted
 from ptoasm.parser import parse
 from ptoasm.printer import print_module
 from tests.corpus import everything, module
 from tests.programs import generate, programs
 from tests.same_ir import dump
 from tests.work import calls
+
+ROOT = Path(__file__).parent.parent
 
 
 @pytest.mark.parametrize("types", ["compact", "keyed"])
@@ -133,3 +137,9 @@ def test_printing_is_linear() -> None:
 
 def test_the_generator_is_deterministic() -> None:
     assert generate(random.Random(7), "dps", "func") == generate(random.Random(7), "dps", "func")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "samples").glob("*.pto")), ids=lambda path: str(path.name))
+def test_every_sample_is_in_canonical_form(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert formatted(text, str(path), "compact") == text

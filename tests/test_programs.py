@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ptoasm.check import check
-from ptoasm.programs import read_programs
+from ptoasm.programs import Program, read_programs
 from ptoasm.render import render_text
 
 ROOT = Path(__file__).parent.parent
@@ -24,6 +24,22 @@ def test_expectations_hold(path: Path) -> None:
         if outcome.failures
     ]
     assert not failures, "\n".join(failures)
+
+
+@pytest.mark.parametrize(
+    ("comment", "message"),
+    [
+        ("input %s = [[\u0663]]", "'\u0663' is no number"),
+        ("input %s = [[1_0]]", "',' expected before '_'"),
+        ("input %s = zeros(\u0663)", "'\u0663' is no number of elements"),
+        ("input %s = random(-1)", "'-1' is no number of elements and no seed"),
+        ("expect %d ~ [[1]] rtol=-1", "rtol is -1; it must not be negative"),
+    ],
+)
+def test_numbers_in_comments(comment: str, message: str) -> None:
+    (outcome,) = check(Program("p.pto", f"// {comment}\n%d = tci 0 : !pto.tile<vec, 1x8xi32>\n", 1, None))
+    assert [d.code for d in outcome.failures] == ["CHECK-02"]
+    assert message in outcome.failures[0].message
 
 
 def test_every_folder_has_programs() -> None:

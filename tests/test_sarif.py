@@ -48,6 +48,12 @@ def result_of(*diagnostics: Diagnostic) -> Any:
     return result
 
 
+def test_what_would_help_is_called_so() -> None:
+    notes = (Note("dstIdx.GetValidRow() == 1"), Note("help: dstIdx can have 1 row"))
+    text = result_of(ROWS._replace(notes=notes))["message"]["text"]
+    assert text.splitlines()[1:] == ["note: dstIdx.GetValidRow() == 1", "help: dstIdx can have 1 row"]
+
+
 @cache
 def validator() -> Any:
     """A validator for the published schema, None where there is none."""

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from ptoasm.commands.common import arch_option, ignored_codes, severity_options, show, without_ignored
+from ptoasm.commands.common import arch_option, ignored_codes, severity_options, show
 
 
 @click.command("check")
@@ -23,7 +23,7 @@ def command(files: tuple[str, ...], arch: str | None, ignore: tuple[str, ...], w
     """
     from ptoasm.check import check
     from ptoasm.diagnostics import PtoError
-    from ptoasm.programs import expand, read_programs
+    from ptoasm.programs import expand, read_programs, shown_name
 
     ignored = ignored_codes(ignore)
     wrong = 0
@@ -31,17 +31,17 @@ def command(files: tuple[str, ...], arch: str | None, ignore: tuple[str, ...], w
         for file in expand(files):
             programs = read_programs(file)
             outcomes = [outcome for program in programs for outcome in check(program, arch)]
-            outcomes = [o._replace(failures=without_ignored(o.failures, ignored)) for o in outcomes]
+            outcomes = [o._replace(failures=[d for d in o.failures if d.code not in ignored]) for o in outcomes]
             bad = [outcome for outcome in outcomes if outcome.failures]
             for outcome in bad:
                 part = f" program {outcome.program.part}" if outcome.program.part else ""
                 on = f" on {outcome.arch}" if outcome.arch else ""
-                click.echo(f"{file}:{part} fails{on}", err=True)
+                click.echo(f"{shown_name(file)}:{part} fails{on}", err=True)
                 show(outcome.failures)
             wrong += len(bad)
             checks = _count(len(outcomes), "check")
             verdict = f"{len(bad)} of {checks} failed" if bad else f"{checks} passed"
-            click.echo(f"{file}: {_count(len(programs), 'program')}, {verdict}")
+            click.echo(f"{shown_name(file)}: {_count(len(programs), 'program')}, {verdict}")
     except PtoError as error:
         show(error.diagnostics)
         wrong += 1

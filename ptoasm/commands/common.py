@@ -4,15 +4,48 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ptoasm.diagnostics import Diagnostic
 from ptoasm.render import render_text, want_color
-from ptoasm.targets import TARGETS
+from ptoasm.targets import TARGETS, UB_LEAST, UB_MOST
+
+if TYPE_CHECKING:
+    from ptoasm.ir import Module
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Whole(click.IntRange):
+    """A whole number of an option, written as in a program."""
+
+    name = "whole number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from ptoasm.numbers import integer
+
+        number = integer(value) if isinstance(value, str) else value
+        if number is None:
+            self.fail(f"'{value}' is no whole number.", param, ctx)
+        return super().convert(number, param, ctx)
+
+
+class Tolerance(click.FloatRange):
+    """A number of an option that is not negative, written as in a program."""
+
+    name = "tolerance"
+
+    def __init__(self) -> None:
+        super().__init__(min=0)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from ptoasm.numbers import REAL
+
+        if isinstance(value, str) and (REAL.fullmatch(value) is None or "nan" in value.lower()):
+            self.fail(f"'{value}' is no number.", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 def arch_option(*, all_targets: bool = False) -> Callable[[F], F]:
@@ -27,7 +60,7 @@ def ub_size_option(function: F) -> F:
     """``--ub-size``"""
     return click.option(
         "--ub-size",
-        type=click.IntRange(32, 1 << 28),
+        type=Whole(UB_LEAST, UB_MOST),
         metavar="BYTES",
         help="The UB's capacity, where it is not the target's.",
     )(function)
@@ -56,43 +89,19 @@ def ignored_codes(ignore: Iterable[str]) -> frozenset[str]:
     """The codes that ``--ignore`` names; a code that is none, or an error's, is a fault of the command line."""
     codes = frozenset(code.strip().upper() for text in ignore for code in text.split(",") if code.strip())
     for code in sorted(codes):
-        _check_ignored(code)
+        from ptoasm.ignoring import reason_against
+
+        if reason := reason_against(code):
+            raise click.UsageError(f"--ignore: {reason}")
     return codes
 
 
-def _check_ignored(code: str) -> None:
-    from ptoasm.catalog import entries, find
-    from ptoasm.suggest import did_you_mean
-
-    entry = find(code)
-    if entry is None:
-        near = did_you_mean(code, [known.id for known in entries()])
-        hint = f" Did you mean '{near}'?" if near else ""
-        raise click.UsageError(f"--ignore: there is no code '{code}'.{hint}")
-    if entry.severity == "error":
-        raise click.UsageError(f"--ignore: {code} is an error; only warnings and remarks can be ignored.")
-
-
-def without_ignored(diagnostics: Iterable[Diagnostic], codes: frozenset[str]) -> list[Diagnostic]:
+def without_ignored(diagnostics: Iterable[Diagnostic], codes: frozenset[str], module: Module) -> list[Diagnostic]:
     """Without warnings and remarks that the command line or a comment of the file ignores."""
-    return [d for d in diagnostics if d.severity == "error" or not (d.code in codes or _ignored_in_file(d))]
+    from ptoasm.ignoring import Ignored
 
-
-def _ignored_in_file(diagnostic: Diagnostic) -> bool:
-    """Whether ``// ptoasm-ignore: CODE`` stands in the statement, up to the place, or on the line above it."""
-    source = diagnostic.source
-    if diagnostic.span is None or "ptoasm-ignore:" not in source.text:
-        return False
-    from ptoasm.lexer import BEGINNING
-
-    line, _ = source.position(diagnostic.span.start)
-    lines = [source.line(line)]
-    while not BEGINNING.match(lines[-1].lstrip()) and line > source.first_line:
-        line -= 1
-        lines.append(source.line(line))
-    lines.append(source.line(line - 1))
-    marks = (text.partition("ptoasm-ignore:")[2] for text in lines)
-    return any(diagnostic.code in codes.replace(",", " ").split() for codes in marks)
+    ignored = Ignored(module)
+    return [d for d in diagnostics if d.severity == "error" or not (d.code in codes or ignored.covers(d))]
 
 
 def show(diagnostics: Iterable[Diagnostic]) -> None:

@@ -22,7 +22,7 @@ def command(files: tuple[str, ...], check: bool, types: str) -> None:
     """
     from ptoasm.diagnostics import PtoError
     from ptoasm.files import write_text
-    from ptoasm.programs import expand, read_text
+    from ptoasm.programs import expand, read_text, shown_name
 
     status = 0
     try:
@@ -33,7 +33,7 @@ def command(files: tuple[str, ...], check: bool, types: str) -> None:
                 click.echo(canonical, nl=False)
             elif canonical != text:
                 status = 1 if check else status
-                click.echo(f"{file}: {'not in canonical form' if check else 'rewritten'}")
+                click.echo(f"{shown_name(file)}: {'not in canonical form' if check else 'rewritten'}")
                 if not check:
                     write_text(file, canonical)
     except PtoError as error:
@@ -46,10 +46,10 @@ def formatted(text: str, file: str, types: str) -> str:
     """The canonical print of every program of a file. PtoError where one of them is not the language."""
     from ptoasm.diagnostics import PtoError, has_errors
     from ptoasm.printer import print_module
-    from ptoasm.programs import split
+    from ptoasm.programs import shown_name, split
 
     pieces = []
-    for program in split(text, "<stdin>" if file == "-" else file):
+    for program in split(text, shown_name(file)):
         module = program.parse()
         if has_errors(module.diagnostics):
             raise PtoError(module.diagnostics)

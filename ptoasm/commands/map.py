@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ptoasm.commands.common import arch_option, failed, show, ub_size_option
+from ptoasm.commands.common import Whole, arch_option, failed, show, ub_size_option
 from ptoasm.diagnostics import Diagnostic, PtoError
 from ptoasm.programs import Program, read_programs
+from ptoasm.regions import address_text
 from ptoasm.render import printable
 from ptoasm.source import Source
 
@@ -29,7 +30,7 @@ class Mapped(NamedTuple):
 @click.argument("file", metavar="FILE")
 @arch_option()
 @click.option("--func", metavar="NAME", help="Only this function.")
-@click.option("--part", type=click.IntRange(min=1), metavar="N", help="Only the Nth program of the file.")
+@click.option("--part", type=Whole(min=1), metavar="N", help="Only the Nth program of the file.")
 @ub_size_option
 @click.option("--svg", metavar="OUT", help="Draw address over program order into this file.")
 def command(
@@ -113,7 +114,9 @@ def _row(ubmap: UbMap, resident: Resident) -> tuple[str, ...]:
         first, last = ubmap.line(resident.first), ubmap.line(resident.last)
         lines = str(first) if first == last else f"{first}-{last}"
     where = "no room" if not resident.given else "known to a run"
-    address, end = (where, "") if resident.address is None else (f"{resident.address:#x}", f"{resident.end:#x}")
+    address, end = where, ""
+    if resident.address is not None and resident.end is not None:
+        address, end = address_text(resident.address), address_text(resident.end)
     by = "program" if resident.given else "placement"
     return f"%{resident.name}", address, end, str(resident.size), shape, lines, by
 
@@ -135,7 +138,7 @@ def _overlap(overlap: Overlap) -> str:
     bytes_ = _count(overlap.end - overlap.start, "byte")
     return (
         f"%{overlap.first.name} and %{overlap.second.name} share {bytes_}, "
-        f"{overlap.start:#x} to {overlap.end:#x}: {when}"
+        f"{address_text(overlap.start)} to {address_text(overlap.end)}: {when}"
     )
 
 

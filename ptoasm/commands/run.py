@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from ptoasm.commands.common import (
+    Tolerance,
+    Whole,
     arch_option,
     failed,
     ignored_codes,
@@ -21,7 +23,7 @@ from ptoasm.diagnostics import Diagnostic, Note, PtoError
 from ptoasm.programs import Program, read_programs
 from ptoasm.render import printable
 from ptoasm.source import Source
-from ptoasm.targets import DEFAULT
+from ptoasm.targets import BLOCKS_MOST, DEFAULT
 
 if TYPE_CHECKING:
     from ptoasm.interpreter.run import Result, Session
@@ -106,7 +108,7 @@ def _paths(context: click.Context, parameter: click.Parameter, texts: tuple[str,
 @click.argument("file", metavar="FILE")
 @arch_option()
 @click.option("--func", metavar="NAME", help="The function to run, where there are several.")
-@click.option("--part", type=click.IntRange(min=1), metavar="N", help="Run only the Nth program of the file.")
+@click.option("--part", type=Whole(min=1), metavar="N", help="Run only the Nth program of the file.")
 @click.option(
     "--input",
     "inputs",
@@ -121,21 +123,21 @@ def _paths(context: click.Context, parameter: click.Parameter, texts: tuple[str,
 @click.option(
     "--expect", multiple=True, callback=_values, metavar="NAME=PATH", help="Compare an output with a file, bit for bit."
 )
-@click.option("--rtol", type=click.FloatRange(min=0), metavar="X", help="Compare within this relative tolerance.")
-@click.option("--atol", type=click.FloatRange(min=0), metavar="X", help="Compare within this absolute tolerance.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Start of the random fills.")
+@click.option("--rtol", type=Tolerance(), metavar="X", help="Compare within this relative tolerance.")
+@click.option("--atol", type=Tolerance(), metavar="X", help="Compare within this absolute tolerance.")
+@click.option("--seed", type=Whole(min=0), default=0, metavar="N", help="Start of the random fills.")
 @click.option("--trace", is_flag=True, help="Print a line for each instruction.")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @ub_size_option
 @click.option(
     "--max-steps",
-    type=click.IntRange(min=1),
+    type=Whole(min=1),
     default=STEPS,
     show_default=True,
     metavar="N",
     help="Stop after so many statements.",
 )
-@click.option("--blocks", type=click.IntRange(min=1), default=1, metavar="N", help="Run for N blocks, one by one.")
+@click.option("--blocks", type=Whole(1, BLOCKS_MOST), default=1, metavar="N", help="Run for N blocks, one by one.")
 @click.option("--load-ub", metavar="PATH", help="The bytes that the UB holds from the start.")
 @click.option("--dump-ub", metavar="PATH", help="Write the bytes of the UB after the run.")
 @severity_options
@@ -201,30 +203,32 @@ def _run_one(program: Program, options: Options, labelled: bool) -> Outcome:
     if labelled and not options.json:
         click.echo(f"{printable(program.filename)}, program {program.part}, line {program.first_line}:")
     module = program.parse()
-    found = _as_asked(verify(module, options.arch, ub_size=options.ub_size), options)
+    found = _as_asked(verify(module, options.arch, ub_size=options.ub_size), module, options)
     result = None
     if not failed(found):
         try:
             result = _executed(program, module, options, found)
         except PtoError as error:
-            found = _merged(found, error.diagnostics, options)
+            found = _merged(found, error.diagnostics, module, options)
     outcome = Outcome(program, choose_target(module, options.arch).name, found, result)
     _print(outcome, options)
     return outcome
 
 
-def _as_asked(diagnostics: Iterable[Diagnostic], options: Options) -> list[Diagnostic]:
+def _as_asked(diagnostics: Iterable[Diagnostic], module: Module, options: Options) -> list[Diagnostic]:
     """Without what is ignored; with ``--werror`` warnings are errors."""
-    found = without_ignored(diagnostics, options.ignore)
+    found = without_ignored(diagnostics, options.ignore, module)
     if options.werror:
         return [d._replace(severity="error") if d.severity == "warning" else d for d in found]
     return found
 
 
-def _merged(first: list[Diagnostic], second: Iterable[Diagnostic], options: Options) -> list[Diagnostic]:
+def _merged(
+    first: list[Diagnostic], second: Iterable[Diagnostic], module: Module, options: Options
+) -> list[Diagnostic]:
     from ptoasm.interpreter.run import merged
 
-    return merged(first, _as_asked(second, options))
+    return merged(first, _as_asked(second, module, options))
 
 
 def _executed(program: Program, module: Module, options: Options, found: list[Diagnostic]) -> Result:
@@ -232,7 +236,9 @@ def _executed(program: Program, module: Module, options: Options, found: list[Di
     from ptoasm.interpreter.files import load
     from ptoasm.interpreter.machine import RunFault
 
-    inputs = _from_comments(program, options)
+    inputs = _from_comments(program)
+    used = [name for name in inputs if name not in options.inputs]
+    found += _as_asked(_about_data(module, used, "the file's 'input' lines give {}"), module, options)
     inputs |= {name: load(value) for name, value in options.inputs.items()}
     expected = {name: load(value) for name, value in options.expect.items()}
     session: Session | None = None
@@ -242,8 +248,8 @@ def _executed(program: Program, module: Module, options: Options, found: list[Di
     except RunFault as fault:
         so_far = session.machine.diagnostics if session is not None else []
         raise PtoError([*so_far, fault.diagnostic]) from None
-    _say_filled(program, session, options)
-    found[:] = _merged(found, result.diagnostics, options)
+    filled = _about_data(module, result.filled, f"{{}} filled with random numbers (--seed {options.seed})")
+    found[:] = [*_as_asked(filled, module, options), *_merged(found, result.diagnostics, module, options)]
     missing = _without_value(module, session, result, options)
     if missing:
         raise PtoError(missing)
@@ -296,28 +302,19 @@ def _echo_json(found: Any) -> None:
 # --- Data
 
 
-def _from_comments(program: Program, options: Options) -> dict[str, Any]:
-    """What the ``input`` lines of a program say; says that they are used."""
+def _from_comments(program: Program) -> dict[str, Any]:
+    """What the ``input`` lines of a program say."""
     if "input" not in program.text:
         return {}
     from ptoasm.check import input_lines
 
-    found = input_lines(program)
-    used = [name for name in found if name not in options.inputs]
-    if used:
-        _say(program, f"the file's 'input' lines give {', '.join(f'%{name}' for name in used)}")
-    return found
+    return input_lines(program)
 
 
-def _say_filled(program: Program, session: Session, options: Options) -> None:
-    if session.filled:
-        names = ", ".join(f"%{name}" for name in session.filled)
-        _say(program, f"{names} filled with random numbers (--seed {options.seed})")
-
-
-def _say(program: Program, message: str) -> None:
-    part = f", program {program.part}" if program.part is not None else ""
-    click.echo(printable(f"{program.filename}{part}: {message}"), err=True)
+def _about_data(module: Module, names: Iterable[str], message: str) -> list[Diagnostic]:
+    """Says where the data of these inputs comes from."""
+    listed = ", ".join(f"%{name}" for name in names)
+    return [Diagnostic("remark", "RUN-18", message.format(listed), module.source)] if listed else []
 
 
 def _without_value(module: Module, session: Session, result: Result, options: Options) -> list[Diagnostic]:
@@ -396,6 +393,5 @@ def _as_json(outcome: Outcome) -> dict[str, Any]:
     if result is not None:
         from ptoasm.interpreter.report import as_json
 
-        found["filled"] = result.filled
         found["outputs"] = {n: as_json(a, result.addresses.get(n)) for n, a in result.outputs.items()}
     return found

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from ptoasm.commands.common import (
+    Whole,
     arch_option,
     ignored_codes,
     severity_options,
@@ -17,13 +18,17 @@ from ptoasm.commands.common import (
     without_ignored,
 )
 from ptoasm.diagnostics import Diagnostic, Note, PtoError, has_errors, in_source_order
-from ptoasm.programs import Program, expand, read_text, split
+from ptoasm.programs import Program, expand, read_text, shown_name, split
 from ptoasm.render import FileResult
 from ptoasm.targets import DEFAULT, TARGETS
 
 if TYPE_CHECKING:
     from ptoasm.ir import Operation
     from ptoasm.verifier import Verifier
+
+
+_JOBS = 256
+"""More processes than any machine has use for."""
 
 
 class Options(NamedTuple):
@@ -59,7 +64,7 @@ class Answer(NamedTuple):
 @click.option("--quiet", is_flag=True, help="Print diagnostics only.")
 @severity_options
 @ub_size_option
-@click.option("-j", "jobs", type=click.IntRange(min=1), default=1, metavar="N", help="Verify N files at a time.")
+@click.option("-j", "jobs", type=Whole(1, _JOBS), default=1, metavar="N", help="Verify N files at a time.")
 def command(
     files: tuple[str, ...],
     arch: str | None,
@@ -124,7 +129,7 @@ def _texts(files: Iterable[str]) -> Iterator[tuple[str, str | PtoError | None]]:
 
 def _file_answers(path: str, text: str | PtoError | None, options: Options) -> list[Answer]:
     """The answers of one file: one a program and target."""
-    name = "<stdin>" if path == "-" else path
+    name = shown_name(path)
     try:
         if isinstance(text, PtoError):
             raise text
@@ -144,7 +149,7 @@ def _program_answers(program: Program, options: Options) -> list[Answer]:
         verifier = Verifier(module, choose_target(module, arch), options.ub_size)
         verifier.run(None if options.arch == "all" else arch)
         found = in_source_order([*module.diagnostics, *verifier.diagnostics])
-        found = without_ignored(found, options.ignore)
+        found = without_ignored(found, options.ignore, module)
         if options.werror:
             found = [d._replace(severity="error") if d.severity == "warning" else d for d in found]
         result = FileResult(program.filename, verifier.target.name, program.part, found)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ptoasm.dialect.base import Instance, Instruction, Rule, count, fitting
 from ptoasm.ir import DPS, SSA, SYNC, Shape
-from ptoasm.regions import Region
+from ptoasm.regions import Region, address_text
 from ptoasm.targets import BLOCK_BYTES, TARGETS, Target
 from ptoasm.types import TileType
 
@@ -94,8 +94,8 @@ ADDRESS_RULES = (
         "loc=vec: the address is a multiple of 32 bytes",
         _TARGETS,
         lambda a: None if a.address is None else a.address % BLOCK_BYTES == 0,
-        lambda a: f"address {a.address:#x} is not a multiple of {BLOCK_BYTES} bytes",
-        fix=lambda a: f"the next aligned address is {-(-a.address // BLOCK_BYTES) * BLOCK_BYTES:#x}",
+        lambda a: f"address {address_text(a.address)} is not a multiple of {BLOCK_BYTES} bytes",
+        fix=lambda a: f"the next aligned address is {address_text(-(-max(a.address, 0) // BLOCK_BYTES) * BLOCK_BYTES)}",
     ),
     Rule(
         "ADDR-02",
@@ -381,8 +381,8 @@ class Clash(NamedTuple):
         does = "uses" if self.scratch else "writes"
         first, second = self.first_bytes, self.second_bytes
         return (
-            f"{does} {self.first} at [{first.start:#x}, {first.end:#x}), "
-            f"which overlaps {self.second} at [{second.start:#x}, {second.end:#x})"
+            f"{does} {self.first} at [{address_text(first.start)}, {address_text(first.end)}), "
+            f"which overlaps {self.second} at [{address_text(second.start)}, {address_text(second.end)})"
         )
 
 

@@ -62,6 +62,10 @@ def outputs(done: Done) -> dict[str, Any]:
     return {name: one["data"] for name, one in done.json()[-1]["outputs"].items()}
 
 
+def remarks(done: Done) -> list[str]:
+    return [d["message"] for d in done.json()[-1]["diagnostics"] if d["severity"] == "remark"]
+
+
 # --- What it prints
 
 
@@ -100,7 +104,6 @@ def test_json(run: Run) -> None:
                     "data": [[8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0, 22.0]],
                 }
             },
-            "filled": [],
         }
     ]
 
@@ -115,14 +118,22 @@ def test_json_has_names_for_what_it_has_no_numbers_for(run: Run, value: str, sho
 def test_inputs_are_filled_and_named(run: Run) -> None:
     first, second, other = run(SUM), run(SUM), run(SUM, "--seed", "1")
     assert first == second != other
-    assert "%src filled" in first.err and "seed 0" in first.err
+    assert "remark: %src filled with random numbers (--seed 0) [RUN-18]" in first.err
+    assert remarks(run(SUM, "--format", "json")) == ["%src filled with random numbers (--seed 0)"]
+    assert run(SUM, "--ignore", "RUN-18").err == ""
+
+
+def test_json_of_several_programs_is_an_object_each(run: Run) -> None:
+    done = run(f"// input %src = 1\n{SUM}\n// -----\n{SUM}", "--format", "json")
+    keys = {"file", "arch", "part", "ok", "diagnostics", "outputs"}
+    assert [(one["part"], set(one)) for one in done.json()] == [(1, keys), (2, keys)]
 
 
 def test_inputs_from_comments(run: Run) -> None:
     text = "// input %src = [[1, 2, 3, 4, 5, 6, 7, 8], [0, 0, 0, 0, 0, 0, 0, 0]]\n" + SUM
     done = run(text, "--format", "json")
     assert outputs(done)["dst"] == [[1, 2, 3, 4, 5, 6, 7, 8]]
-    assert "'input' lines give %src" in done.err
+    assert remarks(done) == ["the file's 'input' lines give %src"]
     done = run(text, "--input", "src=1", "--format", "json")
     assert outputs(done)["dst"] == [[2] * 8] and done.err == ""
 
@@ -191,7 +202,7 @@ def test_ub_is_dumped_and_loaded(run: Run) -> None:
     run(SUM, "--input", "src=src.npy", "--dump-ub", "ub.bin")
     done = run(SUM.replace("%dst", "%again"), "--load-ub", "ub.bin", "--format", "json")
     assert outputs(done)["again"] == [[8, 10, 12, 14, 16, 18, 20, 22]]
-    assert done.json()[0]["filled"] == []
+    assert remarks(done) == []
 
 
 def test_expectations(run: Run) -> None:
@@ -369,9 +380,34 @@ def test_blocks(run: Run) -> None:
     assert outputs(done)["x"] == [3, 3, 3, 0]
 
 
+@pytest.mark.parametrize("option", ["--ub-size", "--blocks", "--max-steps", "--part"])
+@pytest.mark.parametrize("value", ["0", "-1", "x", "2.5", "1_0", "\u0663", "9" * 5000])
+def test_absurd_numbers_are_faults_of_the_command_line(run: Run, option: str, value: str) -> None:
+    done = run(SUM, option, value)
+    assert done.status == 2 and f"Invalid value for '{option}'" in done.err
+
+
+def test_more_than_there_can_be(run: Run) -> None:
+    for option in ("--ub-size", "--blocks"):
+        assert run(SUM, option, "99999999999999").status == 2
+    assert run(SUM, "--max-steps", "99999999999999").status == 0
+    assert run(SUM, "--ub-size", "0x10000").status == 0
+
+
+@pytest.mark.parametrize("value", ["nan", "-1", "\u0663", "1_0", "x"])
+def test_a_tolerance_is_a_number_that_is_not_negative(run: Run, value: str) -> None:
+    assert run(SUM, "--expect", "dst=1", "--rtol", value).status == 2
+
+
+@pytest.mark.parametrize("value", ["\u0663", "1_0", "random:\u0663", "zeros(\u0663)", "zeros(-1)", "1e"])
+def test_what_is_no_value(run: Run, value: str) -> None:
+    done = run(SUM, "--input", f"src={value}")
+    assert done.status == 2 and "is no value" in done.err
+
+
 def test_limit_of_statements(run: Run) -> None:
     done = run(SUM + SUM.replace("%dst", "%e"), "--max-steps", "1")
-    assert done.status == 1 and "[RUN-07]" in done.err
+    assert done.status == 1 and "the run has executed 1 statement (--max-steps) [RUN-07]" in done.err
 
 
 def test_pointer_whose_length_nothing_says(run: Run) -> None:

@@ -137,7 +137,7 @@ def test_what_cannot_be_ignored(verify: Command) -> None:
     assert "TCI-04 is an error; only warnings and remarks can be ignored" in done.err
     done = verify("--ignore", "TCI-100", name)
     assert done.status == 2
-    assert "there is no code 'TCI-100'. Did you mean 'TCI-10'?" in done.err
+    assert "there is no code 'TCI-100'; did you mean 'TCI-10'?" in done.err
 
 
 @pytest.mark.parametrize(
@@ -183,6 +183,10 @@ def test_several_programs_in_a_file(verify: Command) -> None:
     assert (done.status, done.out) == (1, "a.pto: 2 errors for a2a3\n")
     assert "a.pto:3:1: error" in done.err
     assert "a.pto:5:1: error" in done.err
+
+
+def test_a_file_of_nothing_but_separators_is_a_program_without_statements(verify: Command) -> None:
+    assert verify(verify.write("a.pto", "// -----\n// -----\n")) == (0, "a.pto: ok for a2a3\n", "")
 
 
 def test_what_cannot_be_read(verify: Command) -> None:
@@ -243,7 +247,8 @@ def test_sarif(verify: Command) -> None:
 def test_wrong_command_lines(verify: Command) -> None:
     assert verify().status == 2
     assert verify("--arch", "a7", "a.pto").status == 2
-    assert verify("-j", "0", "a.pto").status == 2
+    for jobs in ("0", "-1", "99999999999999", "\u0663"):
+        assert verify("-j", jobs, "a.pto").status == 2
     assert verify("--format", "xml", "a.pto").status == 2
 
 
