@@ -46,7 +46,7 @@ def differences(
 
 def _wanted(wanted: Any, got: Array, name: str) -> Array:
     if isinstance(wanted, Fill):
-        return fill(wanted, got.dtype, got.size, name).reshape(got.shape if wanted.count is None else -1)
+        return fill(wanted, got.dtype, got.size, name).reshape(got.shape if wanted.count in (None, got.size) else -1)
     if isinstance(wanted, list | tuple):
         return _as_row(from_lists(wanted, got.dtype, name), got)
     if callable(wanted):

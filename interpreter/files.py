@@ -78,11 +78,11 @@ def read_data(path: str) -> Any:
     return _read(File(file, key))
 
 
-def read_bytes(path: str) -> Array:
-    """The bytes of a file."""
+def read_bytes(path: str, most: int = -1) -> Array:
+    """The bytes of a file, ``most`` of them at most: a device may have no end."""
     try:
         with open(path, "rb") as file:
-            return np.frombuffer(file.read(), np.uint8)
+            return np.frombuffer(file.read(most), np.uint8)
     except (OSError, ValueError, MemoryError) as error:
         raise _unreadable(path, error) from None
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ptoasm.diagnostics import Diagnostic, Note, PtoError, has_errors
+from ptoasm.dialect.base import count
 from ptoasm.ignoring import Ignored, Statements
 from ptoasm.ir import Module
 from ptoasm.numbers import REAL, integer
@@ -155,30 +156,37 @@ def _data(text: str, source: Source, span: Span) -> Any:
         if call is not None:
             return _called(call[1], [a.strip() for a in (call[2] or "").split(",") if a.strip()])
         tokens = [m[1] for m in _TOKEN.finditer(text)]
-        value, rest = _nested(tokens)
-        if rest:
-            raise ValueError(f"'{rest[0]}' is too much")
+        value, end = _nested(tokens)
+        if end < len(tokens):
+            raise ValueError(f"'{tokens[end]}' is too much")
     except (ValueError, IndexError) as error:
         reason = str(error) if isinstance(error, ValueError) else "it stops in the middle"
-        raise _fault(source, span, f"'{text}' is no data: {reason}") from None
+        shown = text if len(text) <= 60 else f"{text[:60]}…"
+        raise _fault(source, span, f"'{shown}' is no data: {reason}") from None
     return value
+
+
+_ARGUMENTS = {"arange": (0, 1), "zeros": (0, 1), "ones": (0, 1), "full": (1, 2), "random": (0, 2), "file": (1, 1)}
+"""How many arguments a fill has at least and at most."""
 
 
 def _called(name: str, arguments: list[str]) -> Any:
     from ptoasm.interpreter.data import Fill
 
+    least, most = _ARGUMENTS[name]
+    if not least <= len(arguments) <= most:
+        wanted = str(least) if least == most else f"{least} or {most}" if most == least + 1 else f"{least} to {most}"
+        raise ValueError(f"{name} has {count(len(arguments), 'argument')}; it must have {wanted}")
     if name == "file":
-        (path,) = arguments
-        return File(path.strip("\"'"))
+        return File(arguments[0].strip("\"'"))
     if name == "full":
         value, *rest = arguments
         return Fill("full", number(value), count=_count(rest[0]) if rest else None)
-    if name == "random":
-        numbers = [_count(a) for a in arguments]
-        if len(numbers) > 1:
-            return Fill("random", count=numbers[0], seed=numbers[1])
-        return Fill("random", seed=numbers[0] if numbers else None)
-    return Fill(name, count=_count(arguments[0]) if arguments else None)
+    numbers = [_count(a) for a in arguments]
+    if name != "random":
+        return Fill(name, count=numbers[0] if numbers else None)
+    length = numbers.pop(0) if len(numbers) > 1 else None
+    return Fill("random", count=length, seed=numbers[0] if numbers else None)
 
 
 def _count(text: str) -> int:
@@ -189,19 +197,25 @@ def _count(text: str) -> int:
     return number
 
 
-def _nested(tokens: list[str]) -> tuple[Any, list[str]]:
-    first, *rest = tokens
-    if first != "[":
-        return number(first), rest
+def _nested(tokens: list[str], at: int = 0, depth: int = 0) -> tuple[Any, int]:
+    """The value that begins with a token, and the position of the token behind it."""
+    if tokens[at] != "[":
+        return number(tokens[at]), at + 1
+    if depth == _DEEPEST:
+        raise ValueError("its lists are nested too deep")
     items: list[Any] = []
-    while rest[0] != "]":
+    at += 1
+    while tokens[at] != "]":
         if items:
-            if rest[0] != ",":
-                raise ValueError(f"',' expected before '{rest[0]}'")
-            rest = rest[1:]
-        value, rest = _nested(rest)
+            if tokens[at] != ",":
+                raise ValueError(f"',' expected before '{tokens[at]}'")
+            at += 1
+        value, at = _nested(tokens, at, depth + 1)
         items.append(value)
-    return items, rest[1:]
+    return items, at + 1
+
+
+_DEEPEST = 32
 
 
 def number(text: str) -> int | float | Fraction:

@@ -434,8 +434,9 @@ def _sync(op: Operation, text: TypeText) -> str:
         if n not in scalars and isinstance(v, Value)
     ]
     inputs = f" {_names(len(op.inputs))}" if op.inputs else ""
-    arrow = f"{_listed(tiles, text)} -> " if tiles else ""
-    return f"{_head(op)}{shape.short_name}{inputs}{_attributes(shape)} : {arrow}{_listed(shape.output_types, text)}"
+    listed = [_listed(types, text) for types in (tiles, shape.output_types) if types]
+    colon = f" : {' -> '.join(listed)}" if listed else ""
+    return f"{_head(op)}{shape.short_name}{inputs}{_attributes(shape)}{colon}"
 
 
 # --- Host operations, by the grammar's syntax --------------------------------------------------------------

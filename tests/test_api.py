@@ -114,6 +114,13 @@ def test_wrong_data_is_a_fault_of_the_run(data: object, message: str) -> None:
             call()
 
 
+def test_lists_without_end_are_a_fault_of_the_run() -> None:
+    endless: list[object] = []
+    endless.append(endless)
+    with pytest.raises(ptoasm.PtoError, match="the lists for %src are nested too deep"):
+        ptoasm.run(LEGAL, {"src": endless})
+
+
 def test_a_text_stands_for_its_module() -> None:
     assert [d.code for d in ptoasm.verify(WRONG)] == ["TCS-06"]
     assert [d.code for d in ptoasm.verify("%dst = tcolsun %src")] == ["PARSE-04"]

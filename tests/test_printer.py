@@ -143,3 +143,8 @@ def test_the_generator_is_deterministic() -> None:
 def test_every_sample_is_in_canonical_form(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert formatted(text, str(path), "compact") == text
+
+
+@pytest.mark.parametrize("text", ["tci", "tci {descending = true}", "tcolargmin", "tcolsum %b", "pto.tcolsum ins()"])
+def test_what_has_no_types_gets_none(text: str) -> None:
+    assert formatted(f"{text}\n", "t.pto", "compact") == f"{text}\n"

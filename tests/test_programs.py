@@ -33,6 +33,13 @@ def test_expectations_hold(path: Path) -> None:
         ("input %s = [[1_0]]", "',' expected before '_'"),
         ("input %s = zeros(\u0663)", "'\u0663' is no number of elements"),
         ("input %s = random(-1)", "'-1' is no number of elements and no seed"),
+        ("expect %d = [[1, 2]", "it stops in the middle"),
+        ("expect %d =", "it stops in the middle"),
+        ("expect %d = [1] 2", "'2' is too much"),
+        ("expect %d = file()", "file has 0 arguments; it must have 1"),
+        ("expect %d = full(1, 2, 3)", "full has 3 arguments; it must have 1 or 2"),
+        ("expect %d = random(1, 2, 3)", "random has 3 arguments; it must have 0 to 2"),
+        (f"expect %d = {'[' * 20000}", "its lists are nested too deep"),
         ("expect %d ~ [[1]] rtol=-1", "rtol is -1; it must not be negative"),
     ],
 )

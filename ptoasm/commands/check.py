@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from ptoasm.commands.common import arch_option, ignored_codes, severity_options, show
+from ptoasm.commands.common import all_fine, arch_option, ignored_codes, severity_options, show
 
 
 @click.command("check")
@@ -21,31 +21,29 @@ def command(files: tuple[str, ...], arch: str | None, ignore: tuple[str, ...], w
 
     For example: ptoasm check samples/tcolsum_sync.pto
     """
-    from ptoasm.check import check
-    from ptoasm.diagnostics import PtoError
-    from ptoasm.programs import expand, read_programs, shown_name
-
     ignored = ignored_codes(ignore)
-    wrong = 0
-    try:
-        for file in expand(files):
-            programs = read_programs(file)
-            outcomes = [outcome for program in programs for outcome in check(program, arch)]
-            outcomes = [o._replace(failures=[d for d in o.failures if d.code not in ignored]) for o in outcomes]
-            bad = [outcome for outcome in outcomes if outcome.failures]
-            for outcome in bad:
-                part = f" program {outcome.program.part}" if outcome.program.part else ""
-                on = f" on {outcome.arch}" if outcome.arch else ""
-                click.echo(f"{shown_name(file)}:{part} fails{on}", err=True)
-                show(outcome.failures)
-            wrong += len(bad)
-            checks = _count(len(outcomes), "check")
-            verdict = f"{len(bad)} of {checks} failed" if bad else f"{checks} passed"
-            click.echo(f"{shown_name(file)}: {_count(len(programs), 'program')}, {verdict}")
-    except PtoError as error:
-        show(error.diagnostics)
-        wrong += 1
-    sys.exit(1 if wrong else 0)
+    sys.exit(0 if all_fine(files, lambda file: _is_as_expected(file, arch, ignored)) else 1)
+
+
+def _is_as_expected(file: str, arch: str | None, ignored: frozenset[str]) -> bool:
+    from ptoasm.check import check
+    from ptoasm.programs import read_programs, shown_name
+    from ptoasm.render import printable
+
+    name = printable(shown_name(file))
+    programs = read_programs(file)
+    outcomes = [outcome for program in programs for outcome in check(program, arch)]
+    outcomes = [o._replace(failures=[d for d in o.failures if d.code not in ignored]) for o in outcomes]
+    bad = [outcome for outcome in outcomes if outcome.failures]
+    for outcome in bad:
+        part = f" program {outcome.program.part}" if outcome.program.part else ""
+        on = f" on {outcome.arch}" if outcome.arch else ""
+        click.echo(f"{name}:{part} fails{on}", err=True)
+        show(outcome.failures)
+    checks = _count(len(outcomes), "check")
+    verdict = f"{len(bad)} of {checks} failed" if bad else f"{checks} passed"
+    click.echo(f"{name}: {_count(len(programs), 'program')}, {verdict}")
+    return not bad
 
 
 def _count(number: int, noun: str) -> str:

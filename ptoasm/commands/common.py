@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ptoasm.diagnostics import Diagnostic
+from ptoasm.diagnostics import Diagnostic, PtoError
 from ptoasm.render import render_text, want_color
 from ptoasm.targets import TARGETS, UB_LEAST, UB_MOST
 
@@ -102,6 +102,26 @@ def without_ignored(diagnostics: Iterable[Diagnostic], codes: frozenset[str], mo
 
     ignored = Ignored(module)
     return [d for d in diagnostics if d.severity == "error" or not (d.code in codes or ignored.covers(d))]
+
+
+def all_fine(paths: Iterable[str], do: Callable[[str], bool]) -> bool:
+    """Whether ``do`` finds nothing wrong with any file; what is wrong with one is shown and keeps no other from it."""
+    from ptoasm.programs import expand
+
+    wrong = 0
+    for path in paths:
+        try:
+            files = list(expand([path]))
+        except PtoError as error:
+            show(error.diagnostics)
+            files, wrong = [], wrong + 1
+        for file in files:
+            try:
+                wrong += not do(file)
+            except PtoError as error:
+                show(error.diagnostics)
+                wrong += 1
+    return not wrong
 
 
 def show(diagnostics: Iterable[Diagnostic]) -> None:

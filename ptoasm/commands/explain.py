@@ -14,6 +14,7 @@ def command(codes: tuple[str, ...], list_: bool) -> None:
     For example: ptoasm explain CAM-12
     """
     from ptoasm.catalog import entries, explanation, find, listing
+    from ptoasm.render import printable
 
     if not codes and not list_:
         raise click.UsageError("Give a CODE such as CAM-12, or --list.")
@@ -27,7 +28,7 @@ def command(codes: tuple[str, ...], list_: bool) -> None:
 
             near = did_you_mean(code.upper(), [known.id for known in entries()])
             hint = f" Did you mean '{near}'?" if near else " 'ptoasm explain --list' shows them all."
-            raise click.UsageError(f"There is no code '{code}'.{hint}")
+            raise click.UsageError(f"There is no code '{printable(code)}'.{hint}")
         texts.append(explanation(entry))
     if texts:
         click.echo("\n\n".join(texts))

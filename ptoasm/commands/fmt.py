@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from ptoasm.commands.common import show, types_option
+from ptoasm.commands.common import all_fine, types_option
 
 
 @click.command("fmt")
@@ -20,26 +20,24 @@ def command(files: tuple[str, ...], check: bool, types: str) -> None:
 
     For example: ptoasm fmt --check samples/tcolsum_sync.pto
     """
-    from ptoasm.diagnostics import PtoError
-    from ptoasm.files import write_text
-    from ptoasm.programs import expand, read_text, shown_name
+    sys.exit(0 if all_fine(files, lambda file: _is_formatted(file, check, types)) else 1)
 
-    status = 0
-    try:
-        for file in expand(files):
-            text = read_text(file)
-            canonical = formatted(text, file, types)
-            if file == "-" and not check:
-                click.echo(canonical, nl=False)
-            elif canonical != text:
-                status = 1 if check else status
-                click.echo(f"{shown_name(file)}: {'not in canonical form' if check else 'rewritten'}")
-                if not check:
-                    write_text(file, canonical)
-    except PtoError as error:
-        show(error.diagnostics)
-        status = 1
-    sys.exit(status)
+
+def _is_formatted(file: str, check: bool, types: str) -> bool:
+    """Formats a file, or with ``check`` says whether it is so."""
+    from ptoasm.files import write_text
+    from ptoasm.programs import read_text, shown_name
+    from ptoasm.render import printable
+
+    text = read_text(file)
+    canonical = formatted(text, file, types)
+    if file == "-" and not check:
+        click.echo(canonical, nl=False)
+    elif canonical != text:
+        click.echo(f"{printable(shown_name(file))}: {'not in canonical form' if check else 'rewritten'}")
+        if not check:
+            write_text(file, canonical)
+    return canonical == text or not check
 
 
 def formatted(text: str, file: str, types: str) -> str:

@@ -23,7 +23,7 @@ from ptoasm.diagnostics import Diagnostic, Note, PtoError
 from ptoasm.programs import Program, read_programs
 from ptoasm.render import printable
 from ptoasm.source import Source
-from ptoasm.targets import BLOCKS_MOST, DEFAULT
+from ptoasm.targets import BLOCKS_MOST, DEFAULT, UB_MOST
 
 if TYPE_CHECKING:
     from ptoasm.interpreter.run import Result, Session
@@ -56,7 +56,9 @@ class Options(NamedTuple):
     @property
     def about_one_program(self) -> bool:
         """Whether something was asked for that only one program can have."""
-        return bool(self.inputs or self.outputs or self.expect or self.load_ub or self.dump_ub)
+        return any(
+            asked not in (None, {}) for asked in (self.inputs, self.outputs, self.expect, self.load_ub, self.dump_ub)
+        )
 
 
 # --- Options
@@ -274,7 +276,7 @@ def _session(module: Module, options: Options) -> Session:
         keep=[*options.outputs, *options.expect],
         max_steps=options.max_steps,
         blocks=options.blocks,
-        load_ub=read_bytes(options.load_ub) if options.load_ub else None,
+        load_ub=None if options.load_ub is None else read_bytes(options.load_ub, UB_MOST + 1),
     )
     for name in (*options.outputs, *options.expect):
         session.check_name(name)
@@ -348,7 +350,7 @@ def _comparisons(module: Module, result: Result, expected: Mapping[str, Any], op
 
 def _write(result: Result, options: Options) -> None:
     """Writes the files that were asked for, all or none."""
-    if not (options.outputs or options.dump_ub):
+    if not options.outputs and options.dump_ub is None:
         return
     from ptoasm.interpreter.files import Outputs
 
@@ -358,7 +360,7 @@ def _write(result: Result, options: Options) -> None:
     files = Outputs()
     for path, arrays in by_path.items():
         files.add_arrays(path, arrays)
-    if options.dump_ub:
+    if options.dump_ub is not None:
         files.add_bytes(options.dump_ub, result.memory)
     files.write()
 

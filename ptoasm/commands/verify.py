@@ -19,7 +19,7 @@ from ptoasm.commands.common import (
 )
 from ptoasm.diagnostics import Diagnostic, Note, PtoError, has_errors, in_source_order
 from ptoasm.programs import Program, expand, read_text, shown_name, split
-from ptoasm.render import FileResult
+from ptoasm.render import FileResult, printable
 from ptoasm.targets import DEFAULT, TARGETS
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _print(answers: list[Answer], verbose: bool, quiet: bool) -> None:
         show(_merged(results))
     if quiet:
         return
-    click.echo(f"{answers[0].result.file}: {_summary([answer.result for answer in answers])}")
+    click.echo(f"{printable(answers[0].result.file)}: {_summary([answer.result for answer in answers])}")
     if verbose:
         for line in _open_lines(answers):
             click.echo(line)
@@ -224,7 +224,7 @@ def _open_lines(answers: list[Answer]) -> Iterator[str]:
     for (file, one), asked in sorted(found.items(), key=lambda item: item[0][1][:2]):
         where = "" if len(asked) == len(arches) else f" on {asked[0]}"
         codes = " ".join(one.codes)
-        yield f"{file}:{one.line}:{one.column}: '{one.op}' op: a run must answer {codes}{where}"
+        yield f"{printable(file)}:{one.line}:{one.column}: '{one.op}' op: a run must answer {codes}{where}"
 
 
 # --- JSON and SARIF
