@@ -102,7 +102,7 @@ def _finite(value: float) -> float | None:
 
 def is_decimal(text: str) -> bool:
     """Whether a literal is a decimal number, and not a bit pattern or a truth value."""
-    return text.lstrip("-")[:1].isdigit() and "x" not in text
+    return "x" not in text and _LITERAL.fullmatch(text) is not None
 
 
 def largest(element: ElementType) -> float:

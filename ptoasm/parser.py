@@ -31,7 +31,7 @@ def parse(text: str, filename: str = "<string>", first_line: int = 1, *, memo: b
     """
     module = Module(Source(text, filename, first_line))
     if not text.strip():
-        message = "the file is empty; a program has at least one statement"
+        message = "the file is empty; there is no program in it"
         module.diagnostics.append(Diagnostic("error", "PARSE-07", message, module.source, Span(0, 0)))
         return module
     with paused():

@@ -42,7 +42,8 @@ def expand(paths: Iterable[str]) -> Iterator[str]:
         found = []
         for folder, folders, files in os.walk(path):
             folders.sort()
-            found += [os.path.join(folder, name) for name in sorted(files) if name.endswith(".pto")]
+            named = [os.path.join(folder, name) for name in sorted(files) if name.endswith(".pto")]
+            found += [name for name in named if os.path.isfile(name)]  # not a pipe, which may never end
         if not found:
             raise PtoError([_unreadable(path, "the folder holds no .pto file")])
         yield from found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -159,6 +160,12 @@ def test_folders_and_several_files_in_order(verify: Command) -> None:
     verify.write("b/notes.txt", "no program")
     done = verify("b", "a.pto")
     assert [line.partition(":")[0] for line in done.out.splitlines()] == ["b/a.pto", "b/z.pto", "b/a/k.pto", "a.pto"]
+
+
+def test_a_folder_means_its_files_not_its_pipes(verify: Command) -> None:
+    verify.write("b/a.pto", LEGAL)
+    os.mkfifo(verify.folder / "b" / "pipe.pto")
+    assert verify("b").out.splitlines() == ["b/a.pto: ok for a2a3"]
 
 
 def test_many_files_at_a_time_give_the_same_in_the_same_order(verify: Command) -> None:
