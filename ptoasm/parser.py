@@ -49,6 +49,10 @@ def parse_or_raise(text: str, filename: str = "<string>") -> Module:
     return module
 
 
+_LONGEST_PIECE = 1 << 14
+"""What is longer is not looked up: most of it would be looked at again for each statement that it holds."""
+
+
 class _Reader:
     """Reads one text."""
 
@@ -77,6 +81,9 @@ class _Reader:
     def _read_until(self, at: int, end: int, following: int) -> int:
         """Reads the statements that begin in ``at … end - 1``; gives the beginning of the next one."""
         while at < end:
+            if end - at > _LONGEST_PIECE:
+                at = self._read_new(at, 0, [])
+                continue
             piece = self.code[at:end].rstrip()
             if not piece:
                 break

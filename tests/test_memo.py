@@ -91,3 +91,7 @@ def garbled(line: str, source: random.Random) -> str:
 def test_lines_in_any_order_with_small_changes(lines: list[str], source: random.Random) -> None:
     repeated = [garbled(line, source) for line in lines for _ in range(source.randrange(1, 4))]
     assert_same("\n".join(repeated))
+
+
+def test_many_statements_on_one_line() -> None:
+    assert_same(" ".join(f"%d{k} = tci {k} : !pto.tile<vec, 1x{8 * (k % 3 + 1)}xi32>" for k in range(500)))
