@@ -9,17 +9,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """No collection inside: what a program becomes is not garbage before it is whole, so none would find anything.
-
-    Nor right behind it, where the first collection would look at all of it: it is put among the old objects.
-    """
+    """No collection inside: what a program becomes is not garbage before it is whole, so none would find anything."""
     collecting = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if collecting:
-            if gc.get_freeze_count() == 0:  # else the objects that the caller froze would thaw
-                gc.freeze()
-                gc.unfreeze()
             gc.enable()
