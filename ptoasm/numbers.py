@@ -90,9 +90,15 @@ def literal_number(text: str, element: ElementType) -> int | float | None:
     if math.isinf(near) or near == 0:
         # Beyond every element type, or rounded to a zero by all of them; the exact number may be too long to write.
         return _finite(near)
+    from decimal import Decimal
     from fractions import Fraction
 
-    return _finite(round_to(element, Fraction(text)))
+    # Python refuses to make an integer of thousands of digits; Decimal takes them all.
+    exact = Fraction(text) if len(text) < _LONGEST_TEXT else Fraction(Decimal(text))
+    return _finite(round_to(element, exact))
+
+
+_LONGEST_TEXT = 1000
 
 
 def _finite(value: float) -> float | None:

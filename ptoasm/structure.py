@@ -198,6 +198,13 @@ def _view(op: Operation) -> Iterator[Fault]:
         yield Fault(op, f"it has {count(numbers[0], second.rstrip('s'))}, but {base} has {len(base.shape)} dimensions")
 
 
+def _alloc(op: Operation) -> Iterator[Fault]:
+    for at, (value, type_) in enumerate(zip(op.outputs, op.shape.output_types, strict=False), len(op.inputs)):
+        if type_ is not None and not isinstance(type_, TileType):
+            yield Fault(op, f"'%{value.name}' has type {type_}; it must be a tile", at)
+    yield from _address(op)
+
+
 def _assign(op: Operation) -> Iterator[Fault]:
     if len(op.inputs) != 2 or len(op.outputs) > 1:
         found = f"{count(len(op.inputs), 'operand')} and {count(len(op.outputs), 'result')}"
@@ -246,7 +253,7 @@ _CHECKS: dict[str, Callable[[Operation], Iterator[Fault]]] = {
     "pto.subset": _window,
     "pto.make_tensor_view": _view,
     "pto.partition_view": _view,
-    "pto.alloc_tile": _address,
+    "pto.alloc_tile": _alloc,
     "pto.tassign": _assign,
     "pto.load_scalar": _load,
     "pto.store_scalar": _store,
