@@ -172,6 +172,8 @@ def settle_open(op: Operation, target: Target, refs: Mapping[str, TileRef]) -> N
         ref = refs[name]
         if definition.written is whole_valid_region:
             rows, cols = (ref.rows, ref.cols) if source is None else (source.rows, source.cols)
+        elif source is not None and 0 in (source.rows, source.cols):
+            rows, cols = 1, source.cols  # nothing is written to the row that the result would be
         else:
             rows, cols = definition.written(instance, name)  # type: ignore[assignment]
         given = ref.type.valid_rows, ref.type.valid_cols
