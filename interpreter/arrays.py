@@ -12,6 +12,7 @@ from ptoasm import arguments
 from ptoasm.interpreter.kernels import Array, Call, Spec, lookup
 from ptoasm.interpreter.kernels.tci import MAX_LENGTH
 from ptoasm.interpreter.rounding import nearest
+from ptoasm.targets import known_target
 
 _NUMPY_NAMES = {
     **{f"i{bits}": f"int{bits}" for bits in (8, 16, 32)},
@@ -87,9 +88,7 @@ def _run(name: str, call: Call, operand: Any) -> tuple[Array, ...]:
 
 
 def _allowed(table: dict[str, str], arch: str) -> list[str]:
-    if not isinstance(arch, str) or arch not in table:
-        raise ValueError(f"arch must be {' or '.join(table)}; got {arch!r}")
-    return table[arch].split()
+    return table[known_target(arch).name].split()
 
 
 def _source(what: str, a: Array, arch: str, allowed: list[str]) -> Spec:

@@ -129,15 +129,15 @@ def from_lists(data: Any, dtype: np.dtype[Any], name: str) -> Array:
     level = data
     while isinstance(level, list | tuple):
         shape.append(len(level))
-        if len(shape) > _DEEPEST:
+        if len(shape) > DEEPEST:
             raise DataFault(f"the lists for %{name} are nested too deep")
         level = level[0] if level else None
     flat = [scalar_of(number, dtype, name) for number in _flatten(data, len(shape), shape, name)]
     return np.array(flat, dtype).reshape(shape)
 
 
-_DEEPEST = 32
-"""Lists in lists: what has no end holds itself."""
+DEEPEST = 32
+"""How deep lists may be nested: what has no end holds itself."""
 
 
 def _flatten(data: Any, depth: int, shape: list[int], name: str) -> list[Any]:

@@ -199,9 +199,11 @@ def _count(text: str) -> int:
 
 def _nested(tokens: list[str], at: int = 0, depth: int = 0) -> tuple[Any, int]:
     """The value that begins with a token, and the position of the token behind it."""
+    from ptoasm.interpreter.data import DEEPEST
+
     if tokens[at] != "[":
         return number(tokens[at]), at + 1
-    if depth == _DEEPEST:
+    if depth == DEEPEST:
         raise ValueError("its lists are nested too deep")
     items: list[Any] = []
     at += 1
@@ -213,9 +215,6 @@ def _nested(tokens: list[str], at: int = 0, depth: int = 0) -> tuple[Any, int]:
         value, at = _nested(tokens, at, depth + 1)
         items.append(value)
     return items, at + 1
-
-
-_DEEPEST = 32
 
 
 def number(text: str) -> int | float | Fraction:

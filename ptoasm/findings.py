@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from ptoasm.diagnostics import Diagnostic, Note, Severity
 from ptoasm.dialect.base import Instance, Rule, stated_in
-from ptoasm.dialect.common import Clash
+from ptoasm.dialect.common import TILE_RULES, Clash
 from ptoasm.ir import Function, Operation, Value
 from ptoasm.places import Places
 from ptoasm.source import Span
@@ -135,10 +135,11 @@ def unknown_parameter(places: Places, key: str, span: Span, function: Function) 
 
 def wrong_extents(type_: TileType, rows: Any, cols: Any) -> list[tuple[str, str]]:
     """TILE-02 for the extents that an operation gives a tile of a dynamic type: (the operand, what is wrong)."""
+    (rule,) = (rule for rule in TILE_RULES if rule.id == "TILE-02")
     return [
-        (name, f"{name} is {extent}; it must be from 0 to {limit}, the extent of the tile")
-        for name, extent, limit in (("valid_row", rows, type_.rows), ("valid_col", cols, type_.cols))
-        if extent is not None and not 0 <= extent <= limit
+        (f"valid_{word}", f"valid_{word} is {extent}; it must be from 0 to {limit}, the extent of the tile")
+        for word, extent, limit in (("row", rows, type_.rows), ("col", cols, type_.cols))
+        if extent is not None and not rule.holds(type_.with_(**{f"valid_{word}s": extent}))
     ]
 
 

@@ -97,10 +97,10 @@ def _read(text: str) -> Type:
     match = _TILE.match(text)
     if match is not None:
         reader = _TileReader(text, match)
-        fields = reader.fields()
+        type_ = _completed(reader.fields())
         for part, kind, given in reader.taken:
             _remember(part, kind, given)
-        return TileType.from_fields(_ordered(fields))
+        return type_
     match = _POINTER.fullmatch(text)
     if match is not None:
         element, space = element_type(match[1]), "" if match[2] in (None, "gm") else f", {match[2]}"
@@ -126,7 +126,6 @@ Given = tuple[tuple[str, Any], ...]
 
 _ordered = itemgetter(*TILE_FIELDS)
 _DEFAULTS: dict[str, Any] = {
-    "kind": "tile",
     "loc": "vec",
     "blayout": "row_major",
     "slayout": "none_box",
@@ -192,28 +191,17 @@ def _from_parts(text: str) -> TileType | None:
     try:
         given = [*(_first_words.get(parts[0]) or _part(parts[0])), *chain.from_iterable(map(_part, parts[1:]))]
         fields = dict(given)
-        rows, cols, element = fields["rows"], fields["cols"], fields["element"]
+        rows, cols, _ = fields["rows"], fields["cols"], fields["element"]
     except KeyError:
         return None
     if len(fields) < len(given):
         return None
-    get = fields.get
-    return TileType.from_fields(
-        (
-            kind,
-            get("loc", "vec"),
-            element,
-            rows,
-            cols,
-            get("valid_rows", rows),
-            get("valid_cols", cols),
-            get("blayout", "row_major"),
-            get("slayout", "none_box"),
-            get("fractal", DEFAULT_FRACTAL),
-            get("pad", "null"),
-            (),
-        )
-    )
+    return _completed({"kind": kind, "valid_rows": rows, "valid_cols": cols, **fields})
+
+
+def _completed(fields: dict[str, Any]) -> TileType:
+    """The type with these parameters, and the default of each that is left out."""
+    return TileType.from_fields(_ordered(_DEFAULTS | fields))
 
 
 _LONGEST_NUMBER = 18
@@ -328,10 +316,8 @@ class _TileReader:
                 len(self.text),
                 _NO_TYPE,
             )
-        values = _DEFAULTS | self.values | {"kind": self.kind, "extra": tuple(self.extra)}
-        for extent in ("rows", "cols"):
-            values.setdefault(f"valid_{extent}", values[extent])
-        return values
+        valid = {"valid_rows": self.values["rows"], "valid_cols": self.values["cols"]}
+        return {**valid, **self.values, "kind": self.kind, "extra": tuple(self.extra)}
 
     def _parameters(self) -> list[tuple[str, Token | None, Token]]:
         code = self.text[self.offset :]

@@ -112,9 +112,9 @@ def judge(shape: Shape, on: Target) -> Verdict:
 
 def _judge(shape: Shape, on: Target) -> Verdict:
     types = (*shape.input_types, *shape.output_types)
-    faulty = [t for t in types if t.__class__ is TileType and (tile_faults(t) or t.extra)]
+    faulty = [t for t in types if isinstance(t, TileType) and (tile_faults(t) or t.extra)]
     if shape.definition is not None:
-        verdict = _judge_instruction(shape, shape.definition, on, types, [t for t in faulty if isinstance(t, TileType)])
+        verdict = _judge_instruction(shape, shape.definition, on, types, faulty)
     else:
         verdict = Verdict() if faulty else _NO_RULES
     if faulty:

@@ -87,7 +87,7 @@ anyhow: Any = ptoasm  # called with what its types do not allow
         (lambda: anyhow.required_tmp("tcolsum", TILE, binary=True), "'tcolsum' has no attribute 'binary'"),
         (lambda: anyhow.required_tmp("tcolsum", TILE, isBinary="no"), "isBinary is 'no'"),
         (lambda: anyhow.tcolsum(NUMBERS, binary="no"), "binary is 'no' .*; it must be True or False"),
-        (lambda: anyhow.tcolsum(NUMBERS, arch=[]), "arch must be a2a3 or a5"),
+        (lambda: anyhow.tcolsum(NUMBERS, arch=[]), r"arch is \[\]; it must be one of a2a3, a5"),
         (lambda: anyhow.tcolargmin(NUMBERS, index_dtype="junk"), "a NumPy type, .* is required; got 'junk'"),
         (lambda: anyhow.tci(None, 4, "f32"), "a number is required; got None"),
         (lambda: anyhow.tci(0, 4, None), "a NumPy type, .* is required; got None"),

@@ -221,3 +221,9 @@ def test_picture_is_written(shared: Path, tmp_path: Path) -> None:
     assert run(str(shared), "--svg", str(out)).exit_code == 0
     assert set(boxes(out.read_text())) == {"row", "both", "sum"}
     assert run(str(shared), "--svg", str(tmp_path / "no" / "map.svg")).exit_code == 1
+
+
+def test_a_map_of_much_reuse_is_cut(tmp_path: Path) -> None:
+    (tmp_path / "p.pto").write_text("".join(f"%d{k} = tci {k} : !pto.tile<vec, 1x8xi32>\n" for k in range(8000)))
+    output = CliRunner().invoke(cli, ["map", str(tmp_path / "p.pto")]).output
+    assert output.splitlines()[-1] == "… and more pairs that share bytes: 500 of them are listed"

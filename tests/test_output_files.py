@@ -9,12 +9,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import ptoasm
 from ptoasm.cli import cli
 from ptoasm.diagnostics import PtoError
 from ptoasm.files import Files, write_text
-from ptoasm.interpreter.run import run
-from ptoasm.parser import parse
 
 TEXT = "%d = tci 5 : !pto.tile<vec, 1x8xi32>\n"
 
@@ -55,32 +52,3 @@ def test_a_failed_comparison_leaves_no_output(tmp_path: Path) -> None:
     assert not (tmp_path / "d.npy").exists()
     assert CliRunner().invoke(cli, arguments).exit_code == 0
     assert np.load(tmp_path / "d.npy").tolist() == [list(range(5, 13))]
-
-
-@pytest.mark.parametrize("arguments", [["--arch", "all"], ["--werror"], ["--ignore", "TCI-10"]])
-def test_check_takes_what_verify_takes(arguments: list[str], tmp_path: Path) -> None:
-    (tmp_path / "p.pto").write_text(TEXT.replace(" 5 ", " 2147483647 " if "TCI-10" in arguments else " 5 "))
-    assert CliRunner().invoke(cli, ["check", str(tmp_path / "p.pto"), *arguments]).exit_code == 0
-
-
-def test_a_map_of_much_reuse_is_cut(tmp_path: Path) -> None:
-    (tmp_path / "p.pto").write_text("".join(f"%d{k} = tci {k} : !pto.tile<vec, 1x8xi32>\n" for k in range(8000)))
-    output = CliRunner().invoke(cli, ["map", str(tmp_path / "p.pto")]).output
-    assert output.splitlines()[-1] == "… and more pairs that share bytes: 500 of them are listed"
-
-
-def test_numbers_of_any_length_and_regions_of_any_depth_are_faults_of_the_program() -> None:
-    long = f"%d = tci 0 : !pto.tile<vec, 1x{'9' * 10_000}xi32>"
-    assert [d.code for d in parse(long).diagnostics] == ["PARSE-02"]
-    digits = f"%d = tci 0.{'1' * 5000} : !pto.tile<vec, 1x8xi32>"
-    assert [d.code for d in ptoasm.verify(parse(digits))] == ["TYPE-02"]
-    constant = f"%c = arith.constant 0.{'1' * 5000} : f32"
-    assert ptoasm.verify(parse(constant)) == []
-    for depth, codes in ((90, []), (1500, ["PARSE-08"])):
-        text = "func.func @k(%c: i1) {\n" + "scf.if %c {\n" * depth + "}\n" * depth + "return\n}\n"
-        assert [d.code for d in ptoasm.verify(parse(text))] == codes
-
-
-def test_an_unknown_target_is_the_callers_fault() -> None:
-    with pytest.raises(ValueError, match="'a9'; it must be one of a2a3, a5"):
-        run(TEXT, arch="a9")

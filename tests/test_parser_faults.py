@@ -319,3 +319,15 @@ def test_a_program_with_its_lines_in_another_order_gets_diagnostics(program: str
     lines = program.split("\n")
     rng.shuffle(lines)
     check_junk("\n".join(lines))
+
+
+def test_numbers_of_any_length_and_regions_of_any_depth_are_faults_of_the_program() -> None:
+    long = f"%d = tci 0 : !pto.tile<vec, 1x{'9' * 10_000}xi32>"
+    assert [d.code for d in parse(long).diagnostics] == ["PARSE-02"]
+    digits = f"%d = tci 0.{'1' * 5000} : !pto.tile<vec, 1x8xi32>"
+    assert [d.code for d in verify(parse(digits))] == ["TYPE-02"]
+    constant = f"%c = arith.constant 0.{'1' * 5000} : f32"
+    assert verify(parse(constant)) == []
+    for depth, codes in ((90, []), (1500, ["PARSE-08"])):
+        text = "func.func @k(%c: i1) {\n" + "scf.if %c {\n" * depth + "}\n" * depth + "return\n}\n"
+        assert [d.code for d in verify(parse(text))] == codes

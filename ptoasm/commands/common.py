@@ -88,20 +88,23 @@ def severity_options(function: F) -> F:
 def ignored_codes(ignore: Iterable[str]) -> frozenset[str]:
     """The codes that ``--ignore`` names; a code that is none, or an error's, is a fault of the command line."""
     codes = frozenset(code.strip().upper() for text in ignore for code in text.split(",") if code.strip())
-    for code in sorted(codes):
+    if codes:
         from ptoasm.ignoring import reason_against
-
+    for code in sorted(codes):
         if reason := reason_against(code):
             raise click.UsageError(f"--ignore: {reason}")
     return codes
 
 
-def without_ignored(diagnostics: Iterable[Diagnostic], codes: frozenset[str], module: Module) -> list[Diagnostic]:
-    """Without warnings and remarks that the command line or a comment of the file ignores."""
+def as_asked(
+    diagnostics: Iterable[Diagnostic], module: Module, codes: frozenset[str], werror: bool
+) -> list[Diagnostic]:
+    """Without warnings and remarks that the command line or a comment ignores; with ``werror`` warnings are errors."""
     from ptoasm.ignoring import Ignored
 
     ignored = Ignored(module)
-    return [d for d in diagnostics if d.severity == "error" or not (d.code in codes or ignored.covers(d))]
+    found = [d for d in diagnostics if d.severity == "error" or not (d.code in codes or ignored.covers(d))]
+    return [d._replace(severity="error") if werror and d.severity == "warning" else d for d in found]
 
 
 def all_fine(paths: Iterable[str], do: Callable[[str], bool]) -> bool:
@@ -129,9 +132,3 @@ def show(diagnostics: Iterable[Diagnostic]) -> None:
     text = render_text(diagnostics, color=want_color(sys.stderr))
     if text:
         print(text, file=sys.stderr)
-
-
-def failed(diagnostics: Iterable[Diagnostic], werror: bool = False) -> bool:
-    """Whether the exit status is 1."""
-    bad = ("error", "warning") if werror else ("error",)
-    return any(d.severity in bad for d in diagnostics)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ptoasm.commands.common import Whole, arch_option, failed, show, ub_size_option
-from ptoasm.diagnostics import Diagnostic, PtoError
+from ptoasm.commands.common import Whole, arch_option, show, ub_size_option
+from ptoasm.diagnostics import Diagnostic, PtoError, has_errors
 from ptoasm.programs import Program, read_programs
 from ptoasm.regions import address_text
 from ptoasm.render import printable
@@ -56,7 +56,7 @@ def command(
     except PtoError as error:
         show(error.diagnostics)
         sys.exit(1)
-    sys.exit(1 if failed(found) else 0)
+    sys.exit(1 if has_errors(found) else 0)
 
 
 def _about(file: str, message: str) -> Diagnostic:
@@ -71,7 +71,7 @@ def _maps(
     from ptoasm.verifier import choose_target, verify
 
     module = program.parse()
-    if failed(module.diagnostics):
+    if has_errors(module.diagnostics):
         found += module.diagnostics
         return
     target = choose_target(module, arch)

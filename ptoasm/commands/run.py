@@ -12,14 +12,13 @@ from ptoasm.commands.common import (
     Tolerance,
     Whole,
     arch_option,
-    failed,
+    as_asked,
     ignored_codes,
     severity_options,
     show,
     ub_size_option,
-    without_ignored,
 )
-from ptoasm.diagnostics import Diagnostic, Note, PtoError
+from ptoasm.diagnostics import Diagnostic, Note, PtoError, has_errors
 from ptoasm.programs import Program, read_programs
 from ptoasm.render import printable
 from ptoasm.source import Source
@@ -167,7 +166,7 @@ def command(
         _print(Outcome(Program(file, "", 1, None), asked.arch or DEFAULT.name, error.diagnostics), asked)
         sys.exit(1)
     outcomes = [_run_one(program, asked, labelled=len(programs) > 1) for program in programs]
-    sys.exit(1 if any(failed(outcome.diagnostics) for outcome in outcomes) else 0)
+    sys.exit(1 if any(has_errors(outcome.diagnostics) for outcome in outcomes) else 0)
 
 
 def _chosen(file: str, part: int | None, options: Options) -> list[Program]:
@@ -207,7 +206,7 @@ def _run_one(program: Program, options: Options, labelled: bool) -> Outcome:
     module = program.parse()
     found = _as_asked(verify(module, options.arch, ub_size=options.ub_size), module, options)
     result = None
-    if not failed(found):
+    if not has_errors(found):
         try:
             result = _executed(program, module, options, found)
         except PtoError as error:
@@ -218,11 +217,7 @@ def _run_one(program: Program, options: Options, labelled: bool) -> Outcome:
 
 
 def _as_asked(diagnostics: Iterable[Diagnostic], module: Module, options: Options) -> list[Diagnostic]:
-    """Without what is ignored; with ``--werror`` warnings are errors."""
-    found = without_ignored(diagnostics, options.ignore, module)
-    if options.werror:
-        return [d._replace(severity="error") if d.severity == "warning" else d for d in found]
-    return found
+    return as_asked(diagnostics, module, options.ignore, options.werror)
 
 
 def _merged(
@@ -256,7 +251,7 @@ def _executed(program: Program, module: Module, options: Options, found: list[Di
     if missing:
         raise PtoError(missing)
     found += _comparisons(module, result, expected, options)
-    if not failed(found):
+    if not has_errors(found):
         _write(result, options)
     return result
 
@@ -391,7 +386,7 @@ def _as_json(outcome: Outcome) -> dict[str, Any]:
     found: dict[str, Any] = {"file": program.filename, "arch": arch}
     if program.part is not None:
         found["part"] = program.part
-    found |= {"ok": not failed(diagnostics), "diagnostics": [to_json(d) for d in diagnostics], "outputs": {}}
+    found |= {"ok": not has_errors(diagnostics), "diagnostics": [to_json(d) for d in diagnostics], "outputs": {}}
     if result is not None:
         from ptoasm.interpreter.report import as_json
 

@@ -11,11 +11,11 @@ import click
 from ptoasm.commands.common import (
     Whole,
     arch_option,
+    as_asked,
     ignored_codes,
     severity_options,
     show,
     ub_size_option,
-    without_ignored,
 )
 from ptoasm.diagnostics import Diagnostic, Note, PtoError, has_errors, in_source_order
 from ptoasm.programs import Program, expand, read_text, shown_name, split
@@ -149,9 +149,7 @@ def _program_answers(program: Program, options: Options) -> list[Answer]:
         verifier = Verifier(module, choose_target(module, arch), options.ub_size)
         verifier.run(None if options.arch == "all" else arch)
         found = in_source_order([*module.diagnostics, *verifier.diagnostics])
-        found = without_ignored(found, options.ignore, module)
-        if options.werror:
-            found = [d._replace(severity="error") if d.severity == "warning" else d for d in found]
+        found = as_asked(found, module, options.ignore, options.werror)
         result = FileResult(program.filename, verifier.target.name, program.part, found)
         answers.append(Answer(result, tuple(_open(verifier))))
     return answers

@@ -68,3 +68,9 @@ def test_an_image_of_the_ub_that_is_none(path: str) -> None:
     result = ptoasm("run", "good.pto", "--load-ub", path)
     assert result.exit_code == 1
     assert "RUN-0" in result.output
+
+
+@pytest.mark.parametrize("arguments", [["--arch", "all"], ["--werror"], ["--ignore", "TCI-10"]])
+def test_check_takes_what_verify_takes(arguments: list[str], tmp_path: Path) -> None:
+    (tmp_path / "p.pto").write_text(GOOD.replace(" 1 ", " 2147483647 " if "TCI-10" in arguments else " 1 "))
+    assert CliRunner().invoke(cli, ["check", str(tmp_path / "p.pto"), *arguments]).exit_code == 0

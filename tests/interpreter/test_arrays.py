@@ -95,7 +95,7 @@ def test_what_is_refused_says_what_is_and_what_must_be() -> None:
         (lambda: tcolsum(flat), ValueError, r"2 dimensions \(rows, columns\); got 1, shape \(2,\)"),
         (lambda: tcolsum(F32[:0]), ValueError, r"at least 1 row and 1 column; got shape \(0, 2\)"),
         (lambda: tcolsum(not_an_array), TypeError, "takes a NumPy array; got list"),
-        (lambda: tcolsum(F32, arch="a4"), ValueError, "arch must be a2a3 or a5; got 'a4'"),
+        (lambda: tcolsum(F32, arch="a4"), ValueError, "arch is 'a4'; it must be one of a2a3, a5"),
         (lambda: tcolsum(double), TypeError, "elements of float16, float32, int16, int32; got float64"),
         (lambda: tcolsum(foreign), TypeError, "got float32 with foreign byte order"),
         (
