@@ -35,6 +35,8 @@ HOLE = re.compile(
 )
 """What two statements of one template may differ in."""
 
+NESTED = "nested module"
+_MODULES = ("module_header", NESTED)
 _DEEPEST = 100
 """How deep regions may be nested: those who walk the IR go into each by a call."""
 _REMEMBERED = 1 << 11
@@ -392,8 +394,10 @@ class Builder:
 
     def read_type(self, text: str) -> Type:
         """The type that ``text`` (with or without the ``!``) spells, in this module."""
-        text = text.removeprefix("!")
-        return read_type(self.aliases.get(text, text) if self.aliases else text)
+        bare = text.removeprefix("!")
+        if self.aliases and bare in self.aliases:
+            return read_type(self.aliases[bare])
+        return read_type(bare if "<" in bare else text)  # !f32 is a name, and no element type
 
     def _make_shape(self, template: Template, first: list[Type], second: list[Type]) -> Shape:
         statement = template.statement
@@ -437,9 +441,10 @@ class Builder:
         """Opens the region that a header's ``{`` begins."""
         hidden = self._hide(op)
         self._open.append((statement.kind, span, (self.block, self._defined, self.lenient, self.names, hidden)))
-        if len(self._open) == _DEEPEST + 1:
+        depth = sum([kind not in _MODULES for kind, _, _ in self._open])
+        if depth == _DEEPEST + 1:
             self.report("PARSE-08", f"regions are nested deeper than {_DEEPEST}", span)
-        if op is None or len(self._open) > _DEEPEST:
+        if op is None or depth > _DEEPEST:
             return
         block = Block(self.block.function, op)
         op.regions += (block,)
@@ -560,7 +565,9 @@ class Builder:
         body.free[:] = [value for value in body.free if value.owner is body]
         for value in body.free:
             first = self._first[value]
-            if first.shape.name == _TASSIGN and (value.type is None or not self.lenient):
+            definition = first.shape.definition
+            checked = definition is not None and definition.checked  # then FORM-04 says that a type is missing
+            if (value.type is None and not checked) or (first.shape.name == _TASSIGN and not self.lenient):
                 self._report_undefined(value, self._name_span(first, value))
 
     def finish(self, end: int) -> None:

@@ -35,6 +35,7 @@ _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _OPENS_REGION = {"MODULE", "FUNC", "LOOP", "BRANCH", "WHILE", "SECTION", "RBRACE"}
 _ELEMENTS = re.compile(r'\s*(?:dense|sparse|array|unit|[#"\[@])')
 """What an ``arith.constant`` of something that is no number begins with."""
+_OPERANDS = re.compile(r"\s*\(")
 _GOES_ON = re.compile(r"\s*(?:[:,({\[<]|->|(?:ins|outs)\s*\()")
 """What no statement begins with."""
 
@@ -318,6 +319,8 @@ class StatementLexer(Lexer):
         begins = previous is None or previous.type == "RESULTS"
         if not begins or syntax_class(name) is not None or name == "pto.constant":
             return Token("QUOTED", match.group(), at, end)
+        if not _OPERANDS.match(code, end):
+            raise TextFault(f"behind {match.group()} stand the operands of the operation, in brackets", at, end)
         stop = at + len(code[at : end_of_foreign(code, end)].rstrip())
         return Token("FOREIGN", code[at:stop], at, stop, [(at, end)])
 

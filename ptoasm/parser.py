@@ -11,7 +11,7 @@ import re
 
 from lark.exceptions import UnexpectedInput
 
-from ptoasm.builder import HOLE, Builder, Template, result_names
+from ptoasm.builder import HOLE, NESTED, Builder, Template, result_names
 from ptoasm.collector import paused
 from ptoasm.diagnostics import Diagnostic, Note, PtoError, has_errors, in_source_order
 from ptoasm.dialect.host import EXISTING, NO_EFFECT
@@ -231,11 +231,11 @@ class _Reader:
         """Keeps the header of a further module, and its end: its functions are those of the one module that is read."""
         self._add_item(self.module.source.text[span.start : span.end], span)
         self.scopes.append(len(self.starts))
-        statement.kind = _NESTED
+        statement.kind = NESTED
         self.builder.begin(statement, None, span, self._text)
 
     def _add_region_end(self, statement: Statement, span: Span) -> None:
-        if self.builder.innermost == _NESTED:
+        if self.builder.innermost == NESTED:
             self._add_item("}", span)
             self.scopes.pop()
         if statement.generic and not statement.opens:
@@ -392,5 +392,4 @@ class _Reader:
                 )
 
 
-_NESTED = "nested module"
 _BRACES = re.compile(r'"(?:[^"\\\n]|\\.)*"|[{}]')

@@ -427,11 +427,10 @@ def _sync(op: Operation, text: TypeText) -> str:
     shape = op.shape
     definition = shape.definition
     assert definition is not None
-    scalars = {o.name for o in definition.inputs if o.scalar}
     tiles = [
-        t
-        for n, t, v in zip(shape.input_names, shape.input_types, op.inputs, strict=False)
-        if n not in scalars and isinstance(v, Value)
+        type_
+        for operand, type_, value in zip(definition.inputs, shape.input_types, op.inputs, strict=False)
+        if not (operand.scalar or (operand.other and isinstance(value, Literal)))
     ]
     inputs = f" {_names(len(op.inputs))}" if op.inputs else ""
     listed = [_listed(types, text) for types in (tiles, shape.output_types) if types]

@@ -109,6 +109,8 @@ CASES = [
     ("%a = tci 0 : !pto.tile<vec, 1x64xi32, valid=4>", "4", "PARSE-03", "valid=4 must be rows and columns"),
     ("%a = tci 0 : !pto.tile<vec, 1x64xi32, v_row=x>", "x", "PARSE-03", "v_row=x must be a number or ?"),
     ("%a = tci 0 : !pto.tile<\n  vec,\n  1x64xi32,\n  pad=no>", "no", "PARSE-03", "'no' is no pad"),
+    # Generic form without its operands.
+    ('"pto.other"', '"pto.other"', "PARSE-02", 'behind "pto.other" stand the operands of the operation, in brackets'),
     # Regions.
     ("}", "}", "PARSE-06", "this '}' closes nothing"),
 ]
@@ -199,6 +201,12 @@ def test_a_name_of_a_region_that_has_ended() -> None:
 def test_a_name_that_only_a_tassign_mentions() -> None:
     (fault,) = faults(f"pto.tassign %x, @tile(0x1000)\n{GOOD}\n")
     assert (fault.code, marked(fault)) == ("NAME-01", "%x")
+
+
+def test_an_address_that_nothing_defines() -> None:
+    for text in ("%t = pto.alloc_tile addr = %at : !pto.tile_buf<vec, 4x8xf32>", f"{GOOD}\npto.tassign %z, %at"):
+        (fault,) = faults(text)
+        assert (fault.code, marked(fault)) == ("NAME-01", "%at")
 
 
 def test_a_name_may_be_bound_before_the_statement_that_defines_it() -> None:
@@ -328,6 +336,7 @@ def test_numbers_of_any_length_and_regions_of_any_depth_are_faults_of_the_progra
     assert [d.code for d in verify(parse(digits))] == ["TYPE-02"]
     constant = f"%c = arith.constant 0.{'1' * 5000} : f32"
     assert verify(parse(constant)) == []
-    for depth, codes in ((90, []), (1500, ["PARSE-08"])):
+    for depth, codes in ((99, []), (100, ["PARSE-08"]), (1500, ["PARSE-08"])):
         text = "func.func @k(%c: i1) {\n" + "scf.if %c {\n" * depth + "}\n" * depth + "return\n}\n"
         assert [d.code for d in verify(parse(text))] == codes
+        assert [d.code for d in verify(parse(f"module {{\n{text}}}\n"))] == codes

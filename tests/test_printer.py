@@ -50,6 +50,8 @@ def canonical(text: str) -> str:
         "%v, %i = tcolargmin %s : !pto.tile<vec, 4x8xf32> -> !pto.tile<vec, 1x8xf32>, !pto.tile<vec, 1x8xi32>\n",
         "pto.tcolsum ins(%s, %t {isBinary = true} : !pto.tile_buf<vec, 4x8xf32>, !pto.tile_buf<vec, 4x8xf32>) "
         "outs(%d : !pto.tile_buf<vec, 1x8xf32>)\n",
+        "%d = tcolsum 1 : !pto.tile<vec, 4x8xf32> -> !pto.tile<vec, 1x8xf32>\n",
+        "%d = pto.tci %s : !f32 -> !name\n",
         "func.func private @f(!pto.ptr<f32> {a.b = 1}) -> (i32 {c.d}, i64)\n",
         'func.func @"odd name"(%a: i32 {a.b = 1}, %b: i32) -> i32 attributes {x.y} {\n  return %a : i32\n}\n',
         'module @m attributes {pto.target_arch = "a5"} {\n}\n',

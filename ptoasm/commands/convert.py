@@ -14,7 +14,7 @@ FORMS = ("sync", "ssa", "dps", "generic", "cpp")
 @click.command("convert")
 @click.argument("file", metavar="FILE")
 @click.option("--to", "to", type=click.Choice(FORMS), required=True, help="The form to print.")
-@click.option("-o", "--output", metavar="OUT", help="Write to this file, whole or not at all.")
+@click.option("-o", "--output", metavar="OUT", help="Write to this file, whole or not at all; - is standard output.")
 @arch_option()
 @types_option
 @click.option("--place", is_flag=True, help="Write the addresses that the placement chooses.")
@@ -35,7 +35,7 @@ def command(file: str, to: str, output: str | None, arch: str | None, types: str
         for converted in done:
             show(converted.notes)
         text = "// -----\n".join(converted.text for converted in done)
-        if output is None:
+        if output in (None, "-"):
             click.echo(text, nl=False)
         else:
             write_text(output, text)

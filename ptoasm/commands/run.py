@@ -159,6 +159,8 @@ def command(
     For example: ptoasm run samples/tcolsum_sync.pto --input src=arange --trace
     """
     tolerance = None if rtol is None and atol is None else (rtol or 0.0, atol or 0.0)
+    if tolerance is not None and not options["expect"]:
+        raise click.UsageError("--rtol and --atol say how --expect compares; there is no --expect")
     asked = Options(**options, tolerance=tolerance, json=format_ == "json", ignore=ignored_codes(ignore))
     try:
         programs = _chosen(file, part, asked)

@@ -63,6 +63,12 @@ def test_a_place_that_cannot_be_written(path: str) -> None:
         assert "it cannot be written" in result.output
 
 
+def test_a_dash_is_standard_output() -> None:
+    command = ("convert", "good.pto", "--to", "dps")
+    assert ptoasm(*command, "-o", "-").output == ptoasm(*command).output
+    assert not Path("-").exists()
+
+
 @pytest.mark.parametrize("path", ["", "nowhere", "folder.pto", "/dev/zero"])
 def test_an_image_of_the_ub_that_is_none(path: str) -> None:
     result = ptoasm("run", "good.pto", "--load-ub", path)

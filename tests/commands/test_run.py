@@ -292,6 +292,7 @@ def test_wrong_data(run: Run, arguments: list[str], code: str, says: list[str]) 
         ["--output", "dst=d.npy", "--output", "src=d.npy"],
         ["--expect", "dst"],
         ["--rtol", "-1"],
+        ["--atol", "1"],
         ["--seed", "-1"],
         ["--blocks", "0"],
         ["--format", "yaml"],
