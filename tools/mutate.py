@@ -46,7 +46,6 @@ ELEMENTS = re.compile(r"(?:U?I|B?F)\d+")
 EQUIVALENT = {
     r"(always|target) CAM-2[01]\b": "holds whenever the rules that it waits for hold",
     r"target TCS-15 without a2a3": "TCS-12 says the same there and is asked first",
-    r"by one common:\d+ _within: 0 -> -1": "valid=-1 is another spelling of ?, so that no extent is -1",
     r"by one tcolargmin:\d+ _gap: cols >= per_repeat": "both branches give a whole repeat where cols is one",
     r"by one tcolsum:\d+ _written: 0 -> -?1": "a region of no rows or columns has no bytes, whatever the other is",
     r"by one common:\d+ INIT-01: 0 -> -1": "a run asks it only of a read in which a byte is missing",
