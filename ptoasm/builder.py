@@ -203,7 +203,7 @@ class Builder:
         parts = holes + template.rest if template.rest else holes
         names = self.names
         values: list[Any] = []
-        op = Operation(shape, values, [], self.block, start, end)
+        op = Operation(shape, (), (), self.block, start, end)
         destinations = shape.form == DPS
         types = shape.input_types + shape.output_types if destinations else shape.input_types
         for part, type_ in zip(template.used, types, strict=True):
@@ -215,13 +215,16 @@ class Builder:
             if value is None:
                 value = self._undefined(text[1:], type_, op, len(values))
             elif value.type is not type_ and type_ is not None:
+                op.inputs = tuple(values)  # a note may point at one of them
                 self._settle(value, type_, op, len(values))
             values.append(value)
         if destinations:
-            op.outputs = values[len(template.inputs) :]
-            del values[len(template.inputs) :]
-        elif template.outputs:
-            self._define(op, template, parts)
+            op.inputs = tuple(values[: len(template.inputs)])
+            op.outputs = tuple(values[len(template.inputs) :])
+        else:
+            op.inputs = tuple(values)
+            if template.outputs:
+                self._define(op, template, parts)
         for name in template.stray:
             names.setdefault(name, Value(name, None, op))
         self.block.operations.append(op)
@@ -232,15 +235,17 @@ class Builder:
     def _define(self, op: Operation, template: Template, parts: list[str]) -> None:
         """The results of an operation."""
         names, nested = self.names, self.block.parent is not None
+        values: list[Value] = []
         for part, type_ in zip(template.outputs, op.shape.output_types, strict=False):
             name = parts[part][1:]
             if name in names:
-                value = self._redefined(name, type_, op, self._result_place(op, len(op.outputs)))
+                value = self._redefined(name, type_, op, self._result_place(op, len(values)))
             else:
                 value = names[name] = Value(name, type_, op)
                 if nested:
                     self._defined.append(name)
-            op.outputs.append(value)
+            values.append(value)
+        op.outputs = tuple(values)
 
     def define_results(self, statement: Statement, op: Operation) -> None:
         """Defines the results of an operation that is kept verbatim: their types are not known."""
@@ -251,7 +256,7 @@ class Builder:
             else:
                 value = self.names[name] = Value(name, None, op)
             self._defined.append(name)
-            op.outputs.append(value)
+            op.outputs += (value,)
 
     def _undefined(self, name: str, type_: Type | None, op: Operation, at: int) -> Value:
         """A name that nothing defines: an input of a flat program, else a fault."""
@@ -474,9 +479,9 @@ class Builder:
         """Adds the ``tassign`` that generic form has as an attribute of the definition."""
         from ptoasm.rewrite import binding_shape
 
-        op = Operation(binding_shape(), [], [], self.block, span.start, span.start)
+        op = Operation(binding_shape(), (), (), self.block, span.start, span.start)
         value = self.names.get(name) or self._undefined(name, None, op, 0)
-        op.inputs += [value, Literal(address)]
+        op.inputs = (value, Literal(address))
         self.block.operations.append(op)
 
     def _hide(self, op: Operation | None) -> dict[str, Value]:

@@ -176,14 +176,14 @@ class _Addresses:
         return [*(_binding(v, address, op) for v, address in placed), op]
 
     def _allocate(self, op: Operation, address: int) -> Operation:
-        constant = Operation(constant_shape(I64), [Literal(str(address))], [], op.block, op.start, op.start)
+        constant = Operation(constant_shape(I64), (Literal(str(address)),), (), op.block, op.start, op.start)
         while (name := f"at{self.count}") in self.names:
             self.count += 1
         self.count += 1
-        constant.outputs.append(Value(name, I64, constant))
+        constant.outputs = (Value(name, I64, constant),)
         allocate_at(op, constant.outputs[0])
         return constant
 
 
 def _binding(value: Value, address: int, like: Operation) -> Operation:
-    return Operation(binding_shape(), [value, Literal(hex(address))], [], like.block, like.start, like.start)
+    return Operation(binding_shape(), (value, Literal(hex(address))), (), like.block, like.start, like.start)

@@ -7,7 +7,7 @@ attributes. What is asked of one shape (which rules hold, how it prints) is answ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ptoasm.source import Source, Span
@@ -174,16 +174,16 @@ class Operation:
     def __init__(
         self,
         shape: Shape,
-        inputs: list[Value | Literal],
-        outputs: list[Value],
+        inputs: Iterable[Value | Literal],
+        outputs: Iterable[Value],
         block: Block,
         start: int = 0,
         end: int = 0,
         regions: tuple[Block, ...] = (),
     ) -> None:
         self.shape = shape
-        self.inputs = inputs
-        self.outputs = outputs
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
         self.block = block
         self.start = start
         self.end = end
@@ -200,9 +200,9 @@ class Operation:
         return self.shape.attributes
 
     @property
-    def results(self) -> list[Value]:
+    def results(self) -> tuple[Value, ...]:
         """The values that it defines: none at level 2, where the outputs are destinations."""
-        return [] if self.shape.form == DPS else self.outputs
+        return () if self.shape.form == DPS else self.outputs
 
     @property
     def span(self) -> Span:

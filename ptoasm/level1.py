@@ -87,7 +87,7 @@ class ToValues(Rewriter):
         if final is None:
             return
         more = [self.current[b.value] for b in written if self.current[b.value] not in final.inputs]
-        final.inputs = [*final.inputs, *more]
+        final.inputs += tuple(more)
         final.shape = self.instruction_shape(
             final.shape, final.shape.form, [("value", self._type(v)) for v in final.inputs], []
         )
@@ -366,7 +366,7 @@ class ToValues(Rewriter):
         zero, one = self.add_constant(0, INDEX, op), self.add_constant(1, INDEX, op)
         shape = part_shape(whole.type, type_)
         made = self.add(shape, [whole, zero, zero, one, self.value(cols)], op)
-        made.outputs.append(Value(self.fresh(old.name), type_, made))
+        made.outputs = (Value(self.fresh(old.name), type_, made),)
         return made.outputs[0]
 
     def _settle(self, op: Operation, old: Value, value: Value) -> None:
@@ -376,7 +376,7 @@ class ToValues(Rewriter):
             self.note(op, f"'%{old.name}' is another name of a tile; the result is computed first and moved there")
             target = self.value(old)
             moved = self.add(move_shape(DPS, value.type, target.type), [value], op)
-            moved.outputs = [target]
+            moved.outputs = (target,)
             return
         self.note(
             op, f"only the run knows how much of '%{old.name}' is valid; the valid part of a whole row is moved there"
@@ -384,7 +384,7 @@ class ToValues(Rewriter):
         assert isinstance(value.type, TileType)
         version = self._version(op, old, value.type)
         moved = self.add(move_shape(self.form, value.type, version.type), [value], op)
-        moved.outputs, version.owner = [version], moved
+        moved.outputs, version.owner = (version,), moved
 
     def _name(self, op: Operation, old: Value) -> str:
         """The name of a new version: the buffer's own where nothing that sees it is written later."""

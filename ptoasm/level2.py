@@ -150,7 +150,7 @@ class ToBuffers(Rewriter):
             op,
         )
         made.end = op.end
-        made.outputs = outputs
+        made.outputs = tuple(outputs)
 
     def _scratch(self, op: Operation) -> Value:
         root = self.function.body

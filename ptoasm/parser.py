@@ -286,7 +286,7 @@ class _Reader:
     def _verbatim(self, name: str, span: Span, start: int) -> Operation:
         """An operation that is kept as it is written, from ``start`` on."""
         shape = Shape(name, FOREIGN, keywords={"text": self.module.source.text[start : span.end]})
-        return Operation(shape, [], [], self.builder.block, span.start, span.end)
+        return Operation(shape, (), (), self.builder.block, span.start, span.end)
 
     def _add_foreign(self, statement: Statement, span: Span) -> None:
         assert statement.name is not None

@@ -23,13 +23,17 @@ _BINDING = ("pto.tassign", "pto.alloc_tile")
 
 
 class Life:
-    """A tile's bytes and the statements, by number, from its first to its last use; ``op`` is its first use."""
+    """A tile's bytes and the statements, by number, from its first to its last use; ``op`` is its first use.
 
-    __slots__ = ("first", "last", "op", "size", "value")
+    ``address`` is the one that the placement has chosen for it.
+    """
+
+    __slots__ = ("address", "first", "last", "op", "size", "value")
 
     def __init__(self, value: Value, at: int, op: Operation) -> None:
         self.value = value
         self.size = 0
+        self.address: int | None = None
         self.first = at
         self.last = at
         self.op = op
@@ -42,15 +46,22 @@ class Placement:
     with an address of their own too.
     """
 
-    __slots__ = ("addresses", "crowd", "lives", "reuses", "ub_size", "unplaced")
+    __slots__ = ("_addresses", "crowd", "lives", "reuses", "ub_size", "unplaced")
 
     def __init__(self, ub_size: int) -> None:
-        self.addresses: dict[Value, int] = {}
+        self._addresses: dict[Value, int] | None = None
         self.unplaced: list[Life] = []
         self.lives: list[Life] = []
         self.crowd: list[Life] = []
         self.reuses = False
         self.ub_size = ub_size
+
+    @property
+    def addresses(self) -> dict[Value, int]:
+        """The address of each tile that had none; made when first asked for."""
+        if self._addresses is None:
+            self._addresses = {life.value: life.address for life in self.lives if life.address is not None}
+        return self._addresses
 
     def explanation(self) -> str:
         """Why the first unplaced tile does not fit."""
@@ -260,7 +271,6 @@ def _side_by_side(placement: Placement, free: list[Life], taken: list[tuple[int,
     if sum(_aligned(life.size) for life in free) > placement.ub_size:
         return False
     blocks = sorted((start, end) for start, end, _, _ in taken)
-    addresses: dict[Value, int] = {}
     at, k = 0, 0
     for life in free:
         size = _aligned(life.size)
@@ -269,9 +279,8 @@ def _side_by_side(placement: Placement, free: list[Life], taken: list[tuple[int,
             k += 1
         if at + life.size > placement.ub_size:
             return False
-        addresses[life.value] = at
+        life.address = at
         at += size
-    placement.addresses = addresses
     return True
 
 
@@ -303,8 +312,9 @@ def _by_life(placement: Placement, free: list[Life], taken: list[tuple[int, int,
             placement.unplaced.append(life)
             if len(placement.unplaced) == 1:
                 placement.crowd = [free[one[3]] for one in active if one[3] >= 0]
+        life.address = at
+        if at is None:
             continue
-        placement.addresses[life.value] = at
         insort(active, (at, at + size, life.last, number))
         heappush(ends, life.last)
 

@@ -112,11 +112,11 @@ class Rewriter:
         if op.shape.form == FOREIGN:
             return self._copy_foreign(op)
         inputs = [self.operand(v) for v in op.inputs]
-        made = Operation(op.shape, inputs, [], self.block, op.start, op.end)
+        made = Operation(op.shape, inputs, (), self.block, op.start, op.end)
         if op.shape.form == DPS:
-            made.outputs = [self.value(v) for v in op.outputs]
+            made.outputs = tuple([self.value(v) for v in op.outputs])
         else:
-            made.outputs = [self.define(v, made) for v in op.outputs]
+            made.outputs = tuple([self.define(v, made) for v in op.outputs])
         made.shape = self.retyped(op.shape, inputs, made.outputs)
         self.block.operations.append(made)
         for region in op.regions:
@@ -129,8 +129,8 @@ class Rewriter:
         text = op.shape.keywords["text"]
         named = _MENTION.sub(lambda m: f"%{self._current_name(m[1])}", text) if "%" in text else text
         shape = op.shape if named == text else Shape(op.shape.name, FOREIGN, keywords={"text": named})
-        made = Operation(shape, [], [], self.block, op.start, op.end)
-        made.outputs = [self.define(v, made) for v in op.outputs]
+        made = Operation(shape, (), (), self.block, op.start, op.end)
+        made.outputs = tuple([self.define(v, made) for v in op.outputs])
         self.block.operations.append(made)
         return made
 
@@ -247,14 +247,14 @@ class Rewriter:
 
     def add(self, shape: Shape, inputs: list[Value | Literal], like: Operation) -> Operation:
         """Adds an operation without results to the current block, at the place of ``like``."""
-        made = Operation(shape, inputs, [], self.block, like.start, like.start)
+        made = Operation(shape, inputs, (), self.block, like.start, like.start)
         self.block.operations.append(made)
         return made
 
     def add_alloc(self, value: Value, operands: Sequence[tuple[str, Value]], like: Operation) -> Operation:
         """Adds the ``alloc_tile`` that defines ``value``."""
         made = self.add(alloc_shape(value.type, tuple(name for name, _ in operands)), [v for _, v in operands], like)
-        made.outputs.append(value)
+        made.outputs = (value,)
         value.owner = made
         return made
 
@@ -272,7 +272,7 @@ class Rewriter:
         if found is None:
             made = self.add(constant_shape(type_), [Literal(str(number))], like)
             found = self._constants[key] = Value(self.unused(f"c{number}"), type_, made)
-            made.outputs.append(found)
+            made.outputs = (found,)
         return found
 
     def add_binding(self, value: Value, address: Value | Literal, like: Operation) -> Operation:
@@ -321,7 +321,7 @@ def binding_shape() -> Shape:
 def allocate_at(op: Operation, address: Value) -> None:
     """Gives an ``alloc_tile`` an address operand."""
     shape = op.shape
-    op.inputs = [address, *op.inputs]
+    op.inputs = (address, *op.inputs)
     op.shape = Shape(
         shape.name,
         HOST,
