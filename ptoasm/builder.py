@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptoasm.diagnostics import Diagnostic, Note
 from ptoasm.dialect import instruction
@@ -399,10 +399,9 @@ class Builder:
 
     def read_type(self, text: str) -> Type:
         """The type that ``text`` (with or without the ``!``) spells, in this module."""
-        bare = text.removeprefix("!")
-        if self.aliases and bare in self.aliases:
-            return read_type(self.aliases[bare])
-        return read_type(bare if "<" in bare else text)  # !f32 is a name, and no element type
+        if self.aliases:
+            text = self.aliases.get(text.removeprefix("!"), text)
+        return read_type(text)
 
     def _make_shape(self, template: Template, first: list[Type], second: list[Type]) -> Shape:
         statement = template.statement
@@ -641,29 +640,65 @@ def _argument_note(value: Value, block: Block, layout: Callable[[int], Statement
 # --- What the types of a statement belong to
 
 
-class _Frame(NamedTuple):
-    """The shape of a statement without its types, and which of the types its operands and results have."""
+_Pick = Callable[[Sequence[Any]], tuple[Any, ...]]
 
-    untyped: Shape
-    inputs: Sequence[int | Type | None]
-    outputs: Sequence[int | Type | None]
-    element_of: int | None = None
-    scalars: Sequence[int] = ()
+
+def _picker(positions: Sequence[int]) -> _Pick:
+    """What takes these members out of a list."""
+    if len(positions) > 1:
+        return itemgetter(*positions)
+    if not positions:
+        return lambda members: ()
+    position = positions[0]
+    return lambda members: (members[position],)
+
+
+class _Frame:
+    """The shape of a statement without its types, and which of the types its operands and results have.
+
+    ``inputs`` and ``outputs`` have for each the number of the type as it is written, or a type that none is written
+    for. The operands ``scalars`` have the element type of the written type ``element_of``.
+    """
+
+    __slots__ = ("_inputs", "_others", "_outputs", "element_of", "scalars", "untyped")
+
+    def __init__(
+        self,
+        untyped: Shape,
+        written: int,
+        inputs: Sequence[int | Type | None],
+        outputs: Sequence[int | Type | None],
+        element_of: int | None = None,
+        scalars: Sequence[int] = (),
+    ) -> None:
+        self.untyped = untyped
+        self.element_of = element_of
+        self.scalars = scalars
+        self._others: list[Type | None] = []
+        self._inputs = _picker([self._at(one, written) for one in inputs])
+        self._outputs = _picker([self._at(one, written) for one in outputs])
+
+    def _at(self, one: int | Type | None, written: int) -> int:
+        if isinstance(one, int):
+            return one
+        self._others.append(one)
+        return written + len(self._others) - 1
 
     @classmethod
     def of(cls, shape: Shape, stand_ins: list[Type]) -> _Frame:
         """The frame of a shape with ``stand_ins`` for the types that are written."""
         at: dict[Type | None, int] = {type_: k for k, type_ in enumerate(stand_ins)}
-        return cls(shape, [at.get(t, t) for t in shape.input_types], [at.get(t, t) for t in shape.output_types])
+        inputs, outputs = ([at.get(t, t) for t in types] for types in (shape.input_types, shape.output_types))
+        return cls(shape, len(stand_ins), inputs, outputs)
 
     def shape(self, types: list[Type]) -> Shape:
-        """The shape with the types that are written; ``scalars`` have the element type of ``element_of``."""
-        inputs = [types[k] if isinstance(k, int) else k for k in self.inputs]
-        if self.element_of is not None:
-            for at in self.scalars:
-                inputs[at] = getattr(types[self.element_of], "element", None)
-        outputs = [types[k] if isinstance(k, int) else k for k in self.outputs]
-        return self.untyped.with_types(tuple(inputs), tuple(outputs))
+        """The shape with the types that are written."""
+        known = types + self._others if self._others else types
+        inputs = self._inputs(known)
+        if self.scalars and self.element_of is not None:
+            element = getattr(types[self.element_of], "element", None)
+            inputs = tuple([element if k in self.scalars else type_ for k, type_ in enumerate(inputs)])
+        return self.untyped.with_types(inputs, self._outputs(known))
 
 
 def _instruction_frame(
@@ -711,7 +746,7 @@ def _instruction_frame(
     typed = dict(zip(tiles, range(n_first), strict=False))
     inputs = [typed.get(k) for k in range(n_in)]
     outputs = [n_first + k if k < n_second else None for k in range(n_out)]
-    return _Frame(untyped, inputs, outputs, n_first if n_second else None, scalars)
+    return _Frame(untyped, n_first + n_second, inputs, outputs, n_first if n_second else None, scalars)
 
 
 def _host_shape(

@@ -7,7 +7,7 @@ attributes. What is asked of one shape (which rules hold, how it prints) is answ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ptoasm.source import Source, Span
@@ -174,16 +174,16 @@ class Operation:
     def __init__(
         self,
         shape: Shape,
-        inputs: Iterable[Value | Literal],
-        outputs: Iterable[Value],
+        inputs: tuple[Value | Literal, ...],
+        outputs: tuple[Value, ...],
         block: Block,
         start: int = 0,
         end: int = 0,
         regions: tuple[Block, ...] = (),
     ) -> None:
         self.shape = shape
-        self.inputs = tuple(inputs)
-        self.outputs = tuple(outputs)
+        self.inputs = inputs
+        self.outputs = outputs
         self.block = block
         self.start = start
         self.end = end

@@ -259,7 +259,7 @@ class ToValues(Rewriter):
         named_results = self.results_of(op)
         results = [self._result(op, v) for v in named_results]
         outputs = [v for v, _ in results]
-        made = Operation(shape, inputs, outputs, self.block, op.start, op.end)
+        made = Operation(shape, tuple(inputs), tuple(outputs), self.block, op.start, op.end)
         for value in outputs:
             value.owner = made
         named = [

@@ -117,6 +117,7 @@ def largest(element: ElementType) -> float:
     return float((2**precision - 1) * 2 ** (greatest + 1 - precision))
 
 
+@lru_cache(1 << 12)
 def integer(text: str) -> int | None:
     """The value of an integer literal, decimal or hexadecimal; None for anything else."""
     if _INTEGER.fullmatch(text) is None:

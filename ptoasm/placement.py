@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Collection
-from heapq import heappop, heappush
+from operator import attrgetter
 
 from ptoasm.ir import DPS, Block, Function, Literal, Operation, Value
 from ptoasm.numbers import integer, literal_number
@@ -116,7 +116,7 @@ def _lives(function: Function, keep: Collection[Value]) -> tuple[list[Life], dic
         if isinstance(type_, TileType) and type_.loc == "vec" and type_.rows > 0 and type_.cols > 0:
             life.size = type_.size
             lives.append(life)
-    lives.sort(key=lambda one: one.first)
+    lives.sort(key=attrgetter("first"))
     return lives, uses.bound
 
 
@@ -157,15 +157,14 @@ class _Uses:
                 address = bound_address(op)
                 if address is not None:
                     self._bind(root(address[0]), address[1])
-            for value in (*op.inputs, *op.outputs):
+            for value in op.inputs + op.outputs:
                 if value.__class__ is not Value or value.type.__class__ is not TileType:
                     continue
-                if outermost and (value.owner is block or _stands_for_itself(value)):
-                    life = lives.get(value)
-                    if life is None:
-                        lives[value] = Life(value, here, op)
-                    else:
-                        life.last = here
+                life = lives.get(value) if outermost else None
+                if life is not None:
+                    life.last = here
+                elif outermost and (value.owner is block or _stands_for_itself(value)):
+                    lives[value] = Life(value, here, op)
                 else:
                     self._use(root(value), here, op)
             if op.regions:
@@ -292,21 +291,20 @@ def _by_life(placement: Placement, free: list[Life], taken: list[tuple[int, int,
     """
     placement.reuses = True
     active: list[tuple[int, int, int, int]] = []
-    ends: list[int] = []
+    ended = 0  # the statement up to which tiles have been taken out of ``active``
     firsts = [first for _, _, first, _ in taken]
     alive = 0
     for number, life in enumerate(free):
-        while alive < len(taken) and firsts[alive] <= life.first:
+        first = life.first
+        while alive < len(taken) and firsts[alive] <= first:
             start, end, _, last = taken[alive]
             insort(active, (start, end, last, -1))
-            heappush(ends, last)
             alive += 1
-        if ends and ends[0] < life.first:
-            active = [one for one in active if one[2] >= life.first]
-            while ends and ends[0] < life.first:
-                heappop(ends)
+        if ended < first:
+            ended = first
+            active = [one for one in active if one[2] >= first]
         size = _aligned(life.size)
-        coming = taken[alive : bisect_right(firsts, life.last)]
+        coming = taken[alive : bisect_right(firsts, life.last)] if alive < len(taken) else []
         at = _first_gap(active, coming, size, placement.ub_size)
         if at is None:
             placement.unplaced.append(life)
@@ -316,7 +314,6 @@ def _by_life(placement: Placement, free: list[Life], taken: list[tuple[int, int,
         if at is None:
             continue
         insort(active, (at, at + size, life.last, number))
-        heappush(ends, life.last)
 
 
 def _first_gap(

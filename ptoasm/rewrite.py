@@ -112,7 +112,7 @@ class Rewriter:
         if op.shape.form == FOREIGN:
             return self._copy_foreign(op)
         inputs = [self.operand(v) for v in op.inputs]
-        made = Operation(op.shape, inputs, (), self.block, op.start, op.end)
+        made = Operation(op.shape, tuple(inputs), (), self.block, op.start, op.end)
         if op.shape.form == DPS:
             made.outputs = tuple([self.value(v) for v in op.outputs])
         else:
@@ -247,7 +247,7 @@ class Rewriter:
 
     def add(self, shape: Shape, inputs: list[Value | Literal], like: Operation) -> Operation:
         """Adds an operation without results to the current block, at the place of ``like``."""
-        made = Operation(shape, inputs, (), self.block, like.start, like.start)
+        made = Operation(shape, tuple(inputs), (), self.block, like.start, like.start)
         self.block.operations.append(made)
         return made
 

@@ -42,8 +42,8 @@ def faults(op: Operation) -> Iterator[Fault]:
         return
     if op.shape.name != "arith.constant":
         for at, value in enumerate(op.inputs):
-            if value.__class__ is Literal:
-                yield from _literal(op, at, value.text)
+            if value.__class__ is Literal and (fault := _literal(op, at, value.text)):
+                yield fault
     check = _CHECKS.get(op.shape.name)
     if check is not None:
         yield from check(op)
@@ -55,15 +55,16 @@ def function_faults(function: Function) -> Iterator[Fault]:
         yield from _body(function.body, RETURNS, function.result_types, f"'@{function.name}'", None)
 
 
-def _literal(op: Operation, at: int, text: str) -> Iterator[Fault]:
+def _literal(op: Operation, at: int, text: str) -> Fault | None:
     """A number or ``true`` in operand position has a scalar type that it fits; an address may have none."""
     type_ = op.shape.input_types[at] if at < len(op.shape.input_types) else None
     if type_ is None:
         fits = integer(text) is not None
     else:
         fits = isinstance(type_, ElementType) and literal_number(text, type_) is not None
-    if not fits:
-        yield Fault(op, f"{text} is no value of type {type_}" if type_ else f"{text} is no integer", at, "TYPE-02")
+    if fits:
+        return None
+    return Fault(op, f"{text} is no value of type {type_}" if type_ else f"{text} is no integer", at, "TYPE-02")
 
 
 def miscount(shape: Shape, definition: Instruction) -> str:

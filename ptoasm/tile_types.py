@@ -71,33 +71,41 @@ _NO_TYPE = "PARSE-03"
 EXAMPLE = "!pto.tile<vec, 16x256xf32>"
 
 
-_types: dict[str, Type] = {}
 _interned: dict[str, Type] = {}
 """Types other than tiles, by what they say."""
 _REMEMBERED = 1 << 12
 """How many texts are kept: the types themselves are interned by what they say."""
 
 
+class _Types(dict[str, Type]):
+    """Types by their text."""
+
+    def __missing__(self, text: str) -> Type:
+        if len(self) > _REMEMBERED:
+            self.clear()
+        bare = text.removeprefix("!")
+        found = self[text] = _from_parts(bare) or _read(bare if "<" in bare else text)  # !f32 is no element type
+        return found
+
+
+_types = _Types()
+
+
 def read_type(text: str) -> Type:
-    """The type that ``text`` (without the leading ``!``) spells. Raises TextFault with offsets into ``text``."""
-    found = _types.get(text)
-    if found is None:
-        if len(_types) > _REMEMBERED:
-            _types.clear()
-        found = _types[text] = _read(text)
-    return found
+    """The type that ``text`` spells, with or without the leading ``!``.
+
+    Raises TextFault with offsets into the text behind the ``!``.
+    """
+    return _types[text]
 
 
 def _read(text: str) -> Type:
-    known = _from_parts(text)
-    if known is not None:
-        return known
     if len(text) > _LONGEST_NUMBER:
         _refuse_long_numbers(text)
     match = _TILE.match(text)
     if match is not None:
         reader = _TileReader(text, match)
-        type_ = _completed(reader.fields())
+        type_ = _completed(_DEFAULTS[f"pto.{match[1]}"], reader.fields())
         for part, kind, given in reader.taken:
             _remember(part, kind, given)
         return type_
@@ -125,30 +133,37 @@ Given = tuple[tuple[str, Any], ...]
 """What a parameter says: names of fields, and their values."""
 
 _ordered = itemgetter(*TILE_FIELDS)
-_DEFAULTS: dict[str, Any] = {
-    "loc": "vec",
-    "blayout": "row_major",
-    "slayout": "none_box",
-    "fractal": DEFAULT_FRACTAL,
-    "pad": "null",
-    "extra": (),
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    f"pto.{kind}": {
+        "kind": kind,
+        "loc": "vec",
+        "blayout": "row_major",
+        "slayout": "none_box",
+        "fractal": DEFAULT_FRACTAL,
+        "pad": "null",
+        "extra": (),
+    }
+    for kind in ("tile", "tile_buf")
 }
+_LONGEST_NUMBER = 18
+"""Digits: no extent of any memory is longer."""
 
 
 class _Parts(dict[str, Given]):
     """What parameters say, by their text; one that differs from an earlier one only in its extents is filled in."""
 
     def __missing__(self, part: str) -> Given:
-        pieces = _NUMBERS.split(part)
-        names, rest = _numbered[tuple(pieces[::2])]
-        if len(part) > _LONGEST_NUMBER and _LONG_NUMBER.search(part):
+        match = _EXTENTS.fullmatch(part)
+        if match is None:
             raise KeyError(part)
-        numbers = _numbers(pieces)
-        if len(numbers) != len(names):
-            raise KeyError(part)
+        before, first, second, behind = match.groups()
+        names, rest = _numbered[before, second is None, behind]
         if len(self) > _REMEMBERED:
             self.clear()
-        given = self[part] = (*zip(names, numbers, strict=True), *rest)
+        if second is None:
+            given = self[part] = ((names[0], int(first)), *rest)
+        else:
+            given = self[part] = ((names[0], int(first)), (names[1], int(second)), *rest)
         return given
 
 
@@ -156,12 +171,12 @@ _parts = _Parts()
 """Parameters that say the same wherever they stand: ``rows=16``, ``16x256xf32``."""
 _first_words: dict[str, Given] = {}
 """Words that begin a list of parameters: what one says further on depends on what stands before it."""
-_numbered: dict[tuple[str, ...], tuple[tuple[str, ...], Given]] = {}
-"""By the text without its numbers: the fields that the numbers are the values of, and what else a parameter says."""
-
-
-def _numbers(pieces: list[str]) -> list[int]:
-    return [int(number) for piece in pieces[1::2] for number in piece.split("x")]
+_EXTENTS = re.compile(
+    rf"([^0-9]*)([0-9]{{1,{_LONGEST_NUMBER}}})(?:x([0-9]{{1,{_LONGEST_NUMBER}}}))?((?:[^0-9].*)?)", re.S
+)
+_numbered: dict[tuple[str, bool, str], tuple[tuple[str, ...], Given]] = {}
+"""By what stands before and behind a number or two (and whether it is one): the fields that they are the values of,
+and what else a parameter says."""
 
 
 def _remember(part: str, kind: str, given: Given) -> None:
@@ -170,42 +185,35 @@ def _remember(part: str, kind: str, given: Given) -> None:
         _first_words[part] = given
         return
     _parts[part] = given
-    numbers = [value for _, value in given if isinstance(value, int)]
-    pieces = _NUMBERS.split(part)
-    if numbers and numbers == _numbers(pieces):
-        names = tuple(name for name, value in given if isinstance(value, int))
-        _numbered[tuple(pieces[::2])] = names, tuple(one for one in given if not isinstance(one[1], int))
+    match = _EXTENTS.fullmatch(part)
+    numbered = tuple([(name, value) for name, value in given if isinstance(value, int)])
+    if match is not None and [value for _, value in numbered] == [int(n) for n in match.group(2, 3) if n is not None]:
+        names = tuple([name for name, _ in numbered])
+        _numbered[match[1], match[3] is None, match[4]] = names, tuple([one for one in given if one not in numbered])
 
 
 _part = _parts.__getitem__
-_KINDS = {"pto.tile": "tile", "pto.tile_buf": "tile_buf"}
 
 
 def _from_parts(text: str) -> TileType | None:
     """The tile type with this text; None where a parameter is new, given twice or missing, or it is none."""
     name, _, code = text.partition("<")
-    kind = _KINDS.get(name)
-    if kind is None or code[-1:] != ">":
+    defaults = _DEFAULTS.get(name)
+    if defaults is None or code[-1:] != ">":
         return None
     parts = code[:-1].split(",")
     try:
         given = [*(_first_words.get(parts[0]) or _part(parts[0])), *chain.from_iterable(map(_part, parts[1:]))]
         fields = dict(given)
-        rows, cols, _ = fields["rows"], fields["cols"], fields["element"]
+        return None if len(fields) < len(given) else _completed(defaults, fields)
     except KeyError:
         return None
-    if len(fields) < len(given):
-        return None
-    return _completed({"kind": kind, "valid_rows": rows, "valid_cols": cols, **fields})
 
 
-def _completed(fields: dict[str, Any]) -> TileType:
-    """The type with these parameters, and the default of each that is left out."""
-    return TileType.from_fields(_ordered(_DEFAULTS | fields))
-
-
-_LONGEST_NUMBER = 18
-"""Digits: no extent of any memory is longer."""
+def _completed(defaults: dict[str, Any], fields: dict[str, Any]) -> TileType:
+    """The type with these parameters, and the default of each that is left out. KeyError without rows and so on."""
+    whole = {**defaults, "valid_rows": fields["rows"], "valid_cols": fields["cols"], **fields}
+    return TileType.from_fields(_ordered(whole))
 
 
 def _refuse_long_numbers(text: str) -> None:
@@ -316,8 +324,7 @@ class _TileReader:
                 len(self.text),
                 _NO_TYPE,
             )
-        valid = {"valid_rows": self.values["rows"], "valid_cols": self.values["cols"]}
-        return {**valid, **self.values, "kind": self.kind, "extra": tuple(self.extra)}
+        return {**self.values, "extra": tuple(self.extra)}
 
     def _parameters(self) -> list[tuple[str, Token | None, Token]]:
         code = self.text[self.offset :]

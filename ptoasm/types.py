@@ -177,11 +177,8 @@ class TileType(Type, _TileFields):
     @classmethod
     def from_fields(cls, key: tuple[Any, ...]) -> TileType:
         """The type with these parameters, in the order of ``of``."""
-        made = cls._interned.get(key)
-        if made is None:
-            made = tuple.__new__(cls, key)
-            cls._interned[made] = made
-        return made
+        made = tuple.__new__(cls, key)
+        return cls._interned.setdefault(made, made)
 
     def with_(self, **changes: object) -> TileType:
         """The same type with some parameters changed."""

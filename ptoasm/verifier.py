@@ -77,8 +77,8 @@ def _all_hold_but(individual: tuple[Rule, ...]) -> Verdict:
     return found
 
 
-_tables: dict[tuple[tuple[str, Verdict], ...], dict[str, Verdict]] = {}
-"""One table of verdicts by target for all shapes that have the same."""
+_tables: dict[tuple[str, Verdict], dict[str, Verdict]] = {}
+"""One table of verdicts by target for all shapes that have the same and were judged for one target only."""
 
 
 def choose_target(module: Module, arch: str | None) -> Target:
@@ -105,8 +105,13 @@ def judge(shape: Shape, on: Target) -> Verdict:
     verdict: Verdict | None = shape.verdicts.get(on.name)
     if verdict is None:
         verdict = _judge(shape, on)
-        made = {**shape.verdicts, on.name: verdict}
-        shape.verdicts = _tables.setdefault(tuple(made.items()), made) if verdict.shared else made
+        if verdict.shared and not shape.verdicts:
+            table = _tables.get((on.name, verdict))
+            if table is None:
+                table = _tables[on.name, verdict] = {on.name: verdict}
+            shape.verdicts = table
+        else:
+            shape.verdicts = {**shape.verdicts, on.name: verdict}
     return verdict
 
 
@@ -145,9 +150,9 @@ def _judge_instruction(
     return verdict
 
 
-def _all_hold(agenda: list[Rule], instance: Instance) -> bool:
-    for rule in agenda:  # noqa: SIM110 - a generator costs as much as a rule
-        if not rule.holds(instance):
+def _all_hold(rules: Sequence[Rule], subject: Any) -> bool:
+    for rule in rules:  # noqa: SIM110 - a generator costs as much as a rule
+        if not rule.holds(subject):
             return False
     return True
 
@@ -547,9 +552,12 @@ class Verifier:
         type_ = value.type
         if not isinstance(type_, TileType) or type_.loc != "vec" or not type_.element.size:
             return
-        if any(rule.id != "TILE-03" for rule in tile_faults(type_)):
+        wrong = tile_faults(type_)
+        if wrong and any(rule.id != "TILE-03" for rule in wrong):
             return
         subject = Address(type_, address, self.ub_size, self.target)
+        if _all_hold(ADDRESS_ORDER, subject):
+            return
         broken_ids: set[str] = set()
         for rule in ADDRESS_ORDER:
             if broken_ids.intersection(rule.after):
