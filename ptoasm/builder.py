@@ -154,6 +154,27 @@ class Attributes:
         return found
 
 
+class _FirstUses:
+    """The operation that first uses each of the names that are not defined by then; few are ever asked for."""
+
+    def __init__(self) -> None:
+        self._values: list[Value] = []
+        self._users: list[Operation] = []
+        self._known: dict[Value, Operation] = {}
+
+    def add(self, value: Value, user: Operation) -> None:
+        self._values.append(value)
+        self._users.append(user)
+
+    def get(self, value: Value) -> Operation | None:
+        """Its first use; None where it was defined before."""
+        if self._values:
+            self._known.update(zip(self._values, self._users, strict=True))
+            self._values.clear()
+            self._users.clear()
+        return self._known.get(value)
+
+
 class Builder:
     """Puts statements into a module, keeping track of names and regions."""
 
@@ -171,7 +192,7 @@ class Builder:
         self._open: list[tuple[str, Span, Any]] = []
         self._defined: list[str] = []
         self.broken: list[Function] = []
-        self._first: dict[Value, Operation] = {}
+        self._first = _FirstUses()
         self._typed: dict[Value, Operation] = {}
         self._only_bound: set[Value] = set()
         self._missing: dict[Value, int] = {}
@@ -263,7 +284,7 @@ class Builder:
         root = self.block.function.body
         assert root is not None
         value = self.names[name] = Value(name, type_, root)
-        self._first[value] = op
+        self._first.add(value, op)
         binds = op.shape.name == _TASSIGN and at == 0
         if binds and type_ is not None:
             self._only_bound.add(value)
@@ -568,7 +589,10 @@ class Builder:
             return
         body.free[:] = [value for value in body.free if value.owner is body]
         for value in body.free:
-            first = self._first[value]
+            if value.type is not None and self.lenient:
+                continue
+            first = self._first.get(value)
+            assert first is not None
             definition = first.shape.definition
             checked = definition is not None and definition.checked  # then FORM-04 says that a type is missing
             if (value.type is None and not checked) or (first.shape.name == _TASSIGN and not self.lenient):

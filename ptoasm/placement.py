@@ -8,7 +8,7 @@ is live through the whole loop.
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from operator import attrgetter
 
 from ptoasm.ir import DPS, Block, Function, Literal, Operation, Value
@@ -23,53 +23,115 @@ _BINDING = ("pto.tassign", "pto.alloc_tile")
 
 
 class Life:
-    """A tile's bytes and the statements, by number, from its first to its last use; ``op`` is its first use.
+    """A tile's bytes and the statements, by number, from its first to its last use; ``op`` is its first use."""
 
-    ``address`` is the one that the placement has chosen for it.
-    """
-
-    __slots__ = ("address", "first", "last", "op", "size", "value")
+    __slots__ = ("first", "last", "op", "size", "value")
 
     def __init__(self, value: Value, at: int, op: Operation) -> None:
         self.value = value
         self.size = 0
-        self.address: int | None = None
         self.first = at
         self.last = at
         self.op = op
 
 
+_Taken = tuple[int, int, int, int]
+"""Bytes that are taken: the first, the one behind the last, the last statement that needs them, and whose they are:
+the number of a tile, -1 for one at an address of the program's own."""
+
+
 class Placement:
-    """``addresses`` of the tiles that had none, in bytes; ``unplaced`` are those that do not fit.
+    """``unplaced`` are the tiles without an address that do not fit.
 
     ``reuses`` is whether tiles share memory one after another, ``lives`` all tiles in order of their first use, those
     with an address of their own too.
     """
 
-    __slots__ = ("_addresses", "crowd", "lives", "reuses", "ub_size", "unplaced")
+    __slots__ = ("_addresses", "_bound", "_fixed", "_free", "lives", "reuses", "ub_size", "unplaced")
 
-    def __init__(self, ub_size: int) -> None:
-        self._addresses: dict[Value, int] | None = None
-        self.unplaced: list[Life] = []
-        self.lives: list[Life] = []
-        self.crowd: list[Life] = []
-        self.reuses = False
+    def __init__(self, lives: list[Life], bound: dict[Value, tuple[int | None, ...]], ub_size: int) -> None:
+        self.lives = lives
         self.ub_size = ub_size
+        self._bound = bound
+        self._free = [life for life in lives if life.value not in bound] if bound else lives
+        self._fixed = [life for life in lives if life.value in bound] if bound else []
+        self._addresses: dict[Value, int] | None = None
+        self.reuses = not self._fits_apart()
+        self.unplaced = [life for life, at, _ in self._places() if at is None] if self.reuses else []
 
     @property
     def addresses(self) -> dict[Value, int]:
-        """The address of each tile that had none; made when first asked for."""
+        """The address of each tile that had none, in bytes; made when first asked for."""
         if self._addresses is None:
-            self._addresses = {life.value: life.address for life in self.lives if life.address is not None}
+            self._addresses = {life.value: at for life, at, _ in self._places() if at is not None}
         return self._addresses
 
     def explanation(self) -> str:
         """Why the first unplaced tile does not fit."""
-        life = self.unplaced[0]
-        others = ", ".join(f"%{one.value.name} ({one.size} bytes)" for one in self.crowd[:8])
-        more = f" and {len(self.crowd) - 8} more" if len(self.crowd) > 8 else ""
+        life, _, active = next(one for one in self._places() if one[1] is None)
+        crowd = [self._free[number] for _, _, _, number in active if number >= 0]
+        others = ", ".join(f"%{one.value.name} ({one.size} bytes)" for one in crowd[:8])
+        more = f" and {len(crowd) - 8} more" if len(crowd) > 8 else ""
         beside = f" beside {others}{more}" if others else ""
         return f"%{life.value.name} ({life.size} bytes) does not fit into the UB of {self.ub_size} bytes{beside}"
+
+    def _places(self) -> Iterator[tuple[Life, int | None, list[_Taken]]]:
+        """Each tile without an address with the one that is chosen, None where it does not fit, and what is around."""
+        return self._by_life() if self.reuses else self._side_by_side()
+
+    def _taken(self, fixed: list[Life]) -> list[_Taken]:
+        """The bytes of tiles that are bound to addresses."""
+        return [
+            (address, _aligned(address + life.size), life.last, -1)
+            for life in fixed
+            for address in self._bound[life.value]
+            if address is not None
+        ]
+
+    def _fits_apart(self) -> bool:
+        if sum([_aligned(life.size) for life in self._free]) > self.ub_size:
+            return False
+        return all(at is not None for _, at, _ in self._side_by_side())
+
+    def _side_by_side(self) -> Iterator[tuple[Life, int | None, list[_Taken]]]:
+        """Places every tile apart from all others."""
+        blocks = sorted(self._taken(self._fixed))
+        at, k = 0, 0
+        for life in self._free:
+            size = _aligned(life.size)
+            while k < len(blocks) and blocks[k][0] < at + size:
+                at = max(at, blocks[k][1])
+                k += 1
+            yield life, at if at + life.size <= self.ub_size else None, []
+            at += size
+
+    def _by_life(self) -> Iterator[tuple[Life, int | None, list[_Taken]]]:
+        """First fit among the tiles that are live at the same time.
+
+        Blocks begin and end at multiples of 32 bytes. ``active`` holds the blocks of the tiles that are live where the
+        next one begins, in order of their addresses.
+        """
+        fixed = self._fixed
+        active: list[_Taken] = []
+        ended = 0  # the statement up to which tiles have been taken out of ``active``
+        firsts = [life.first for life in fixed]
+        alive = 0
+        for number, life in enumerate(self._free):
+            first = life.first
+            begun = alive
+            while alive < len(fixed) and firsts[alive] <= first:
+                alive += 1
+            for block in self._taken(fixed[begun:alive]) if begun < alive else ():
+                insort(active, block)
+            if ended < first:
+                ended = first
+                active = [one for one in active if one[2] >= first]
+            size = _aligned(life.size)
+            coming = self._taken(fixed[alive : bisect_right(firsts, life.last)]) if alive < len(fixed) else []
+            at = _first_gap(active, coming, size, self.ub_size)
+            yield life, at, active
+            if at is not None:
+                insort(active, (at, at + size, life.last, number))
 
 
 def root(value: Value) -> Value:
@@ -86,22 +148,11 @@ def root(value: Value) -> Value:
 
 def place(function: Function, ub_size: int, keep: Collection[Value] = ()) -> Placement:
     """The placement of a function's tiles in a UB of ``ub_size`` bytes; ``keep`` are live to the end."""
-    placement = Placement(ub_size)
     lives, bound = _lives(function, keep)
-    free = [life for life in lives if life.value not in bound]
-    taken = [
-        (address, _aligned(address + life.size), life.first, life.last)
-        for life in lives
-        for address in bound.get(life.value, ())
-        if address is not None
-    ]
-    placement.lives = lives
-    if not _side_by_side(placement, free, taken):
-        _by_life(placement, free, taken)
-    return placement
+    return Placement(lives, bound, ub_size)
 
 
-def _lives(function: Function, keep: Collection[Value]) -> tuple[list[Life], dict[Value, list[int | None]]]:
+def _lives(function: Function, keep: Collection[Value]) -> tuple[list[Life], dict[Value, tuple[int | None, ...]]]:
     """When each tile is live, and the addresses that the program binds tiles to."""
     uses = _Uses()
     if function.body is not None:
@@ -141,7 +192,7 @@ class _Uses:
 
     def __init__(self) -> None:
         self.lives: dict[Value, Life] = {}
-        self.bound: dict[Value, list[int | None]] = {}
+        self.bound: dict[Value, tuple[int | None, ...]] = {}
         self.count = 0
         self._extents: dict[Operation, tuple[int, int]] = {}
         self._through: set[tuple[Value, Operation]] = set()
@@ -227,7 +278,7 @@ class _Uses:
     def _bind(self, value: Value, address: int | None) -> None:
         """A tile that is used before it is bound needs a place of its own until then."""
         if value not in self.lives or value in self.bound:
-            self.bound.setdefault(value, []).append(address)
+            self.bound[value] = (*self.bound.get(value, ()), address)
 
 
 def _outermost(op: Operation, home: Block) -> Operation | None:
@@ -265,60 +316,7 @@ def _aligned(size: int) -> int:
     return -(-size // BLOCK_BYTES) * BLOCK_BYTES
 
 
-def _side_by_side(placement: Placement, free: list[Life], taken: list[tuple[int, int, int, int]]) -> bool:
-    """Places every tile apart from all others; False where they do not fit."""
-    if sum(_aligned(life.size) for life in free) > placement.ub_size:
-        return False
-    blocks = sorted((start, end) for start, end, _, _ in taken)
-    at, k = 0, 0
-    for life in free:
-        size = _aligned(life.size)
-        while k < len(blocks) and blocks[k][0] < at + size:
-            at = max(at, blocks[k][1])
-            k += 1
-        if at + life.size > placement.ub_size:
-            return False
-        life.address = at
-        at += size
-    return True
-
-
-def _by_life(placement: Placement, free: list[Life], taken: list[tuple[int, int, int, int]]) -> None:
-    """First fit among the tiles that are live at the same time.
-
-    Blocks begin and end at multiples of 32 bytes. ``active`` holds the blocks of the tiles that are live where the next
-    one begins, in order of their addresses; ``taken`` those at addresses of the program's own, by when they come alive.
-    """
-    placement.reuses = True
-    active: list[tuple[int, int, int, int]] = []
-    ended = 0  # the statement up to which tiles have been taken out of ``active``
-    firsts = [first for _, _, first, _ in taken]
-    alive = 0
-    for number, life in enumerate(free):
-        first = life.first
-        while alive < len(taken) and firsts[alive] <= first:
-            start, end, _, last = taken[alive]
-            insort(active, (start, end, last, -1))
-            alive += 1
-        if ended < first:
-            ended = first
-            active = [one for one in active if one[2] >= first]
-        size = _aligned(life.size)
-        coming = taken[alive : bisect_right(firsts, life.last)] if alive < len(taken) else []
-        at = _first_gap(active, coming, size, placement.ub_size)
-        if at is None:
-            placement.unplaced.append(life)
-            if len(placement.unplaced) == 1:
-                placement.crowd = [free[one[3]] for one in active if one[3] >= 0]
-        life.address = at
-        if at is None:
-            continue
-        insort(active, (at, at + size, life.last, number))
-
-
-def _first_gap(
-    active: list[tuple[int, int, int, int]], coming: list[tuple[int, int, int, int]], size: int, ub_size: int
-) -> int | None:
+def _first_gap(active: list[_Taken], coming: list[_Taken], size: int, ub_size: int) -> int | None:
     at = 0
     for start, end, *_ in sorted([*active, *coming]) if coming else active:
         if start - at >= size:
