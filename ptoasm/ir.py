@@ -167,9 +167,12 @@ class Shape:
 
 
 class Operation:
-    """One statement. ``inputs`` are what it reads, ``outputs`` its results or, at level 2, its destinations."""
+    """One statement. ``inputs`` are what it reads, ``outputs`` its results or, at level 2, its destinations.
 
-    __slots__ = ("block", "end", "inputs", "outputs", "regions", "shape", "start")
+    Its text begins at offset ``start`` and has ``length`` characters.
+    """
+
+    __slots__ = ("block", "inputs", "length", "outputs", "regions", "shape", "start")
 
     def __init__(
         self,
@@ -186,7 +189,7 @@ class Operation:
         self.outputs = outputs
         self.block = block
         self.start = start
-        self.end = end
+        self.length = end - start
         self.regions = regions
 
     @property
@@ -203,6 +206,11 @@ class Operation:
     def results(self) -> tuple[Value, ...]:
         """The values that it defines: none at level 2, where the outputs are destinations."""
         return () if self.shape.form == DPS else self.outputs
+
+    @property
+    def end(self) -> int:
+        """The offset behind its text."""
+        return self.start + self.length
 
     @property
     def span(self) -> Span:

@@ -149,7 +149,7 @@ class ToBuffers(Rewriter):
             inputs,
             op,
         )
-        made.end = op.end
+        made.length = op.length
         made.outputs = tuple(outputs)
 
     def _scratch(self, op: Operation) -> Value:
