@@ -549,7 +549,7 @@ class Builder:
             return
         if parent is not None and block is not self.block and statement.dicts:
             attributes, _ = self.read_attributes(statement)
-            parent.shape.attributes = {**parent.shape.attributes, **attributes}
+            parent.shape.add_attributes(attributes)
         self.block, self._defined, self.lenient, self.names = block, defined, lenient, names
         self.names.update(hidden)
 

@@ -8,7 +8,7 @@ attributes. What is asked of one shape (which rules hold, how it prints) is answ
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ptoasm.source import Source, Span
 from ptoasm.types import Type
@@ -82,34 +82,33 @@ _EMPTY: dict[str, Any] = {}
 """Shared by all shapes that have no attributes, keywords or verdicts; never changed, only replaced."""
 
 
+class Spelling(NamedTuple):
+    """What shapes share that differ only in their types.
+
+    ``attributes`` maps names to parsed values, ``keywords`` holds what a host operation's own syntax adds.
+    ``input_names`` and ``output_names`` name the operands and results as the page does. ``duplicates`` lists attribute
+    names given twice, ``type_counts`` says how many types more than operands and than results are written.
+    ``families`` keeps what the verifier found.
+    """
+
+    attributes: dict[str, Any]
+    input_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+    keywords: dict[str, Any]
+    duplicates: tuple[str, ...]
+    type_counts: tuple[int, int]
+    families: dict[Any, Any]
+
+
 class Shape:
     """What operations that are written alike share.
 
     ``name`` is the full name (``pto.tcolsum``), ``form`` one of ``sync``, ``ssa``, ``dps``, ``host``, ``foreign``.
-    ``input_names`` and ``output_names`` name the operands and results as the page does; ``input_types`` has None where
-    the form writes no type. ``attributes`` maps names to parsed values, ``keywords`` holds what a host operation's own
-    syntax adds. ``duplicates`` lists attribute names given twice. ``untyped`` is the shape that this one was made from
-    by giving it types, else itself. ``verdicts`` and ``families`` keep what the verifier found, ``printed`` what the
-    printer made.
+    ``input_types`` and ``output_types`` have None where the form writes no type. ``spelling`` is shared with shapes
+    that have other types. ``verdicts`` keeps what the verifier found, ``printed`` what the printer made.
     """
 
-    __slots__ = (
-        "attributes",
-        "definition",
-        "duplicates",
-        "families",
-        "form",
-        "input_names",
-        "input_types",
-        "keywords",
-        "name",
-        "output_names",
-        "output_types",
-        "printed",
-        "type_counts",
-        "untyped",
-        "verdicts",
-    )
+    __slots__ = ("definition", "form", "input_types", "name", "output_types", "printed", "spelling", "verdicts")
 
     def __init__(
         self,
@@ -131,16 +130,11 @@ class Shape:
         self.definition = definition
         self.input_types = input_types
         self.output_types = output_types
-        self.attributes = attributes or _EMPTY
-        self.input_names = input_names
-        self.output_names = output_names
-        self.keywords = keywords or _EMPTY
-        self.duplicates = duplicates
-        self.type_counts = type_counts
-        self.verdicts = _EMPTY
-        self.printed = _EMPTY
-        self.families: dict[Any, Any] = _EMPTY
-        self.untyped = self
+        self.verdicts: dict[str, Any] = _EMPTY
+        self.printed: dict[str, Any] = _EMPTY
+        self.spelling = Spelling(
+            attributes or _EMPTY, input_names, output_names, keywords or _EMPTY, duplicates, type_counts, {}
+        )
 
     def with_types(self, inputs: tuple[Type | None, ...], outputs: tuple[Type | None, ...]) -> Shape:
         """A shape that differs only in its types."""
@@ -150,15 +144,43 @@ class Shape:
         made.definition = self.definition
         made.input_types = inputs
         made.output_types = outputs
-        made.attributes = self.attributes
-        made.input_names = self.input_names
-        made.output_names = self.output_names
-        made.keywords = self.keywords
-        made.duplicates = self.duplicates
-        made.type_counts = self.type_counts
-        made.verdicts = made.printed = made.families = _EMPTY
-        made.untyped = self
+        made.verdicts = made.printed = _EMPTY
+        made.spelling = self.spelling
         return made
+
+    def add_attributes(self, more: dict[str, Any]) -> None:
+        """Adds attributes to this shape alone."""
+        self.spelling = self.spelling._replace(attributes=self.attributes | more, families={})
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The attributes as they are written, defaults not filled in."""
+        return self.spelling.attributes
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """What a host operation's own syntax adds."""
+        return self.spelling.keywords
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The page's names of the operands."""
+        return self.spelling.input_names
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """The page's names of the results."""
+        return self.spelling.output_names
+
+    @property
+    def duplicates(self) -> tuple[str, ...]:
+        """The names of attributes that are given more than once."""
+        return self.spelling.duplicates
+
+    @property
+    def type_counts(self) -> tuple[int, int]:
+        """How many types more than operands and than results are written."""
+        return self.spelling.type_counts
 
     @property
     def short_name(self) -> str:

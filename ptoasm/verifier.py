@@ -203,10 +203,10 @@ class _Family:
 
 def _family(shape: Shape, definition: Instruction, on: Target, types: Sequence[Type | None]) -> _Family:
     key = (on.name, *[t.kind if t.__class__ is TileType else t.__class__ for t in types])
-    found: _Family | None = shape.untyped.families.get(key)
+    families = shape.spelling.families
+    found: _Family | None = families.get(key)
     if found is None:
-        found = _Family(shape, definition, on, types)
-        shape.untyped.families = {**shape.untyped.families, key: found}
+        found = families[key] = _Family(shape, definition, on, types)
     return found
 
 
