@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import sys
 
+from ptoasm.collector import seldom
+
 
 def main() -> None:
     """Runs the command line. A fault of the project itself is one line and exit status 3 (``--debug``: a traceback)."""
+    with seldom():
+        _main()
+
+
+def _main() -> None:
     from ptoasm.cli import cli
 
     debug = "--debug" in sys.argv[1:]
