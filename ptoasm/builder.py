@@ -232,9 +232,10 @@ class Builder:
             if text[0] != "%":
                 values.append(Literal(text))
                 continue
-            value = names.get(text[1:])
+            name = text[1:]
+            value = names.get(name)
             if value is None:
-                value = self._undefined(text[1:], type_, op, len(values))
+                value = self._undefined(name, type_, op, len(values))
             elif value.type is not type_ and type_ is not None:
                 op.inputs = tuple(values)  # a note may point at one of them
                 self._settle(value, type_, op, len(values))

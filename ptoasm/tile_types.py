@@ -464,5 +464,7 @@ class _TileReader:
         if field in self.values:
             what = "the element type" if field == "element" else field.replace("_", " ")
             raise self._fault(f"{what} is given twice", token.start, token.end)
+        if field == "element" and value.text in ("true", "false"):
+            raise self._fault(f"'{value.text}' is a value; it is no element type", token.start, token.end)
         self.values[field] = value
         self.spans[field] = (token.start + self.offset, token.end + self.offset)

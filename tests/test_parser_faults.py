@@ -109,6 +109,7 @@ CASES = [
     ("%a = tci 0 : !pto.tile<vec, 1x64xi32, valid=4>", "4", "PARSE-03", "valid=4 must be rows and columns"),
     ("%a = tci 0 : !pto.tile<vec, 1x64xi32, v_row=x>", "x", "PARSE-03", "v_row=x must be a number or ?"),
     ("%a = tci 0 : !pto.tile<\n  vec,\n  1x64xi32,\n  pad=no>", "no", "PARSE-03", "'no' is no pad"),
+    ("%a = tci 0 : !pto.tile<vec, 1x32xtrue>", "true", "PARSE-03", "'true' is a value; it is no element type"),
     # Generic form without its operands.
     ('"pto.other"', '"pto.other"', "PARSE-02", 'behind "pto.other" stand the operands of the operation, in brackets'),
     # Regions.
