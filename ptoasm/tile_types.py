@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from itertools import chain
-from operator import itemgetter
 from typing import Any
 
 from lark.exceptions import UnexpectedInput
@@ -20,6 +18,7 @@ from ptoasm.suggest import did_you_mean
 from ptoasm.types import (
     DEFAULT_FRACTAL,
     ELEMENT_NAMES,
+    F32,
     LOCATIONS,
     PADS,
     TILE_FIELDS,
@@ -105,9 +104,9 @@ def _read(text: str) -> Type:
     match = _TILE.match(text)
     if match is not None:
         reader = _TileReader(text, match)
-        type_ = _completed(_DEFAULTS[f"pto.{match[1]}"], reader.fields())
-        for part, kind, given in reader.taken:
-            _remember(part, kind, given)
+        type_ = TileType.of(kind=match[1], **reader.fields())
+        for part, values in reader.taken:
+            _remember(part, values)
         return type_
     match = _POINTER.fullmatch(text)
     if match is not None:
@@ -129,91 +128,92 @@ _BUILTIN = ("memref", "vector", "tensor", "tuple", "complex")
 
 # --- Parameters that were met before
 
-Given = tuple[tuple[str, Any], ...]
-"""What a parameter says: names of fields, and their values."""
+Given = tuple[int, tuple[tuple[int, Any], ...]]
+"""What a parameter says: which fields it gives, one bit for each, and the fields' numbers with their values."""
 
-_ordered = itemgetter(*TILE_FIELDS)
-_DEFAULTS: dict[str, dict[str, Any]] = {
-    f"pto.{kind}": {
-        "kind": kind,
-        "loc": "vec",
-        "blayout": "row_major",
-        "slayout": "none_box",
-        "fractal": DEFAULT_FRACTAL,
-        "pad": "null",
-        "extra": (),
-    }
-    for kind in ("tile", "tile_buf")
-}
+_AT = {name: at for at, name in enumerate(TILE_FIELDS)}
+_ROWS, _COLS, _VALID_ROWS, _VALID_COLS = (_AT[name] for name in ("rows", "cols", "valid_rows", "valid_cols"))
+_NEEDED = 1 << _ROWS | 1 << _COLS | 1 << _AT["element"]
+_VALID = 1 << _VALID_ROWS | 1 << _VALID_COLS
+_DEFAULTS: dict[str, list[Any]] = {f"pto.{kind}": [*TileType.of(F32, 1, 1, kind=kind)] for kind in ("tile", "tile_buf")}
 _LONGEST_NUMBER = 18
 """Digits: no extent of any memory is longer."""
 
 
 class _Parts(dict[str, Given]):
-    """What parameters say, by their text; one that differs from an earlier one only in its extents is filled in."""
+    """What parameters say, by their text; one that differs from an earlier one only in its extents is filled in.
+
+    The text of a type's first parameter has the ``<`` before it: what a word says depends on where it stands.
+    """
 
     def __missing__(self, part: str) -> Given:
         match = _EXTENTS.fullmatch(part)
         if match is None:
             raise KeyError(part)
         before, first, second, behind = match.groups()
-        names, rest = _numbered[before, second is None, behind]
+        which, fields, rest = _numbered[before, second is None, behind]
         if len(self) > _REMEMBERED:
             self.clear()
+            self.update(_taught)
         if second is None:
-            given = self[part] = ((names[0], int(first)), *rest)
+            given = self[part] = which, ((fields[0], int(first)), *rest)
         else:
-            given = self[part] = ((names[0], int(first)), (names[1], int(second)), *rest)
+            given = self[part] = which, ((fields[0], int(first)), (fields[1], int(second)), *rest)
         return given
 
 
 _parts = _Parts()
-"""Parameters that say the same wherever they stand: ``rows=16``, ``16x256xf32``."""
-_first_words: dict[str, Given] = {}
-"""Words that begin a list of parameters: what one says further on depends on what stands before it."""
+"""Parameters that say the same wherever they stand: ``rows=16``, ``16x256xf32``; and words that are the first."""
+_taught: dict[str, Given] = {}
+"""Those of them that the grammar read."""
 _EXTENTS = re.compile(
     rf"([^0-9]*)([0-9]{{1,{_LONGEST_NUMBER}}})(?:x([0-9]{{1,{_LONGEST_NUMBER}}}))?((?:[^0-9].*)?)", re.S
 )
-_numbered: dict[tuple[str, bool, str], tuple[tuple[str, ...], Given]] = {}
-"""By what stands before and behind a number or two (and whether it is one): the fields that they are the values of,
-and what else a parameter says."""
+_numbered: dict[tuple[str, bool, str], tuple[int, tuple[int, ...], tuple[tuple[int, Any], ...]]] = {}
+"""By what stands before and behind a number or two (and whether it is one): all fields that the parameter gives, the
+numbers of those that have these values, and what else it says."""
 
 
-def _remember(part: str, kind: str, given: Given) -> None:
-    """Takes note of what the grammar found a parameter to say; "first" is the kind of a word that is the first."""
-    if kind == "first":
-        _first_words[part] = given
-        return
-    _parts[part] = given
+def _remember(part: str, values: dict[str, Any]) -> None:
+    """Takes note of what the grammar found a parameter to say."""
+    given = tuple([(_AT[name], value) for name, value in values.items()])
+    which = sum([1 << at for at, _ in given])
+    if len(_taught) > _REMEMBERED:
+        _taught.clear()
+    _parts[part] = _taught[part] = which, given
     match = _EXTENTS.fullmatch(part)
-    numbered = tuple([(name, value) for name, value in given if isinstance(value, int)])
+    numbered = [(at, value) for at, value in given if isinstance(value, int)]
     if match is not None and [value for _, value in numbered] == [int(n) for n in match.group(2, 3) if n is not None]:
-        names = tuple([name for name, _ in numbered])
-        _numbered[match[1], match[3] is None, match[4]] = names, tuple([one for one in given if one not in numbered])
-
-
-_part = _parts.__getitem__
+        rest = tuple([one for one in given if one not in numbered])
+        _numbered[match[1], match[3] is None, match[4]] = which, tuple([at for at, _ in numbered]), rest
 
 
 def _from_parts(text: str) -> TileType | None:
     """The tile type with this text; None where a parameter is new, given twice or missing, or it is none."""
-    name, _, code = text.partition("<")
-    defaults = _DEFAULTS.get(name)
-    if defaults is None or code[-1:] != ">":
+    at = text.find("<")
+    defaults = _DEFAULTS.get(text[:at])
+    if defaults is None or text[-1] != ">":
         return None
-    parts = code[:-1].split(",")
+    fields = defaults.copy()
+    found = 0
     try:
-        given = [*(_first_words.get(parts[0]) or _part(parts[0])), *chain.from_iterable(map(_part, parts[1:]))]
-        fields = dict(given)
-        return None if len(fields) < len(given) else _completed(defaults, fields)
+        for part in text[at:-1].split(","):
+            which, given = _parts[part]
+            if found & which:
+                return None
+            found |= which
+            for field, value in given:
+                fields[field] = value
     except KeyError:
         return None
-
-
-def _completed(defaults: dict[str, Any], fields: dict[str, Any]) -> TileType:
-    """The type with these parameters, and the default of each that is left out. KeyError without rows and so on."""
-    whole = {**defaults, "valid_rows": fields["rows"], "valid_cols": fields["cols"], **fields}
-    return TileType.from_fields(_ordered(whole))
+    if found & _NEEDED != _NEEDED:
+        return None
+    if found & _VALID != _VALID:
+        if not found >> _VALID_ROWS & 1:
+            fields[_VALID_ROWS] = fields[_ROWS]
+        if not found >> _VALID_COLS & 1:
+            fields[_VALID_COLS] = fields[_COLS]
+    return TileType.from_fields(fields)
 
 
 def _refuse_long_numbers(text: str) -> None:
@@ -290,7 +290,7 @@ def _pieces(token: Token, *texts: str) -> list[Token]:
 
 
 class _TileReader:
-    """Reads the parameters of one tile type. ``taken`` holds those that a memo can keep: text, kind, what it says."""
+    """Reads the parameters of one tile type. ``taken`` holds those that a memo can keep: text and what it says."""
 
     def __init__(self, text: str, head: re.Match[str]) -> None:
         self.text = text
@@ -300,20 +300,18 @@ class _TileReader:
         self.extra: list[tuple[str, str]] = []
         self.spans: dict[str, tuple[int, int]] = {}
         self.positions = iter(_POSITIONS)
-        self.taken: list[tuple[str, str, Given]] = []
+        self.taken: list[tuple[str, dict[str, Any]]] = []
 
     def fields(self) -> dict[str, Any]:
         parameters = self._parameters()
         code = self.text[self.offset :]
-        texts = code[1:-1].split(",") if _PLAIN.fullmatch(code) else [""] * len(parameters)
+        texts = code[:-1].split(",") if _PLAIN.fullmatch(code) else [""] * len(parameters)
         for text, (kind, key, value) in zip(texts, parameters, strict=True):
             before = len(self.values)
             self._take(kind, key, value)
-            given = tuple(self.values.items())[before:]
-            if kind == "word" and not before:
-                kind = "first"
-            if text and given and kind in ("keyed", "shaped", "first"):
-                self.taken.append((text, kind, given))
+            given = dict([*self.values.items()][before:])
+            if text and given and (kind in ("keyed", "shaped") or text[0] == "<"):
+                self.taken.append((text, given))
         missing = [name for name in ("element", "rows", "cols") if name not in self.values]
         if missing:
             named = {"element": "an element type", "rows": "rows", "cols": "columns"}

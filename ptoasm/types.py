@@ -6,6 +6,7 @@ Sizes are in bytes unless a name says elements.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple
 
 LOCATIONS = ("vec", "mat", "left", "right", "acc", "bias", "scaling")
@@ -175,7 +176,7 @@ class TileType(Type, _TileFields):
         )
 
     @classmethod
-    def from_fields(cls, key: tuple[Any, ...]) -> TileType:
+    def from_fields(cls, key: Iterable[Any]) -> TileType:
         """The type with these parameters, in the order of ``of``."""
         made = tuple.__new__(cls, key)
         return cls._interned.setdefault(made, made)

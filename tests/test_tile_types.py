@@ -56,7 +56,7 @@ def forget() -> None:
     for memo in (
         tile_types._types,
         tile_types._parts,
-        tile_types._first_words,
+        tile_types._taught,
         tile_types._numbered,
         tile_types._known_parts,
     ):
