@@ -243,7 +243,7 @@ def _ask_rules(step: Step, definition: Instruction, ub: Memory) -> None:
 def _as_stored(step: Step, instance: Instance) -> Instance:
     """The instance with the types in whose strides the tiles lie: those of the wholes that they are parts of."""
     tiles = {
-        name: tile._replace(type=step.tiles[name].storage) if name != instance.instruction.scratch else tile
+        name: Tile(step.tiles[name].storage, tile.valid_rows, tile.valid_cols) if name != instance.instruction.scratch else tile
         for name, tile in instance.tiles.items()
     }
     return Instance(instance.instruction, instance.form, instance.target, tiles, instance.scalars, instance.attributes)

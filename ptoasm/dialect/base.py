@@ -36,17 +36,16 @@ class Operand(NamedTuple):
     other: bool = False
 
 
-class Tile(NamedTuple):
+class Tile:
     """A tile as a rule sees it: its type and the valid region in elements; None is not known yet."""
 
-    type: TileType
-    valid_rows: int | None
-    valid_cols: int | None
+    __slots__ = ("element", "type", "valid_cols", "valid_rows")
 
-    @property
-    def element(self) -> ElementType:
-        """The element type."""
-        return self.type.element
+    def __init__(self, type: TileType, valid_rows: int | None, valid_cols: int | None) -> None:
+        self.type = type
+        self.element = type.element
+        self.valid_rows = valid_rows
+        self.valid_cols = valid_cols
 
 
 class Scalar(NamedTuple):

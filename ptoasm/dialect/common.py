@@ -50,7 +50,7 @@ TILE_RULES = (
         "TILE-02",
         "0 <= valid rows <= rows and 0 <= valid cols <= cols",
         _PLATFORM,
-        lambda t: not _has_elements(t) or (_within(t.valid_rows, t.rows) and _within(t.valid_cols, t.cols)),
+        lambda t: (_within(t.valid_rows, t.rows) and _within(t.valid_cols, t.cols)) or not _has_elements(t),
         lambda t: (
             f"has the valid region {_shown(t.valid_rows)}x{_shown(t.valid_cols)}; "
             f"it must lie within the {t.rows}x{t.cols} of the tile"
@@ -61,7 +61,7 @@ TILE_RULES = (
         "TILE-03",
         "none_box tiles: the contiguous run is a multiple of 32 bytes (row_major: cols*sizeof; col_major: rows*sizeof)",
         _PLATFORM,
-        lambda t: not _has_elements(t) or t.slayout != "none_box" or _contiguous(t) % BLOCK_BYTES == 0,
+        lambda t: t.slayout != "none_box" or _contiguous(t) % BLOCK_BYTES == 0 or not _has_elements(t),
         lambda t: (
             f"has {'columns' if t.blayout == 'col_major' else 'rows'} of {_contiguous(t)} bytes; "
             f"they must be a multiple of {BLOCK_BYTES}"
