@@ -21,9 +21,9 @@ from ptoasm.types import ElementType
 from ptoasm.verifier import (
     ask,
     attribute_values,
+    fill_in_scalars,
     judge,
     operand_regions,
-    scalar_instance,
     scalar_type,
     scratch_region,
     with_regions,
@@ -219,7 +219,7 @@ def _instance(op: Operation, definition: Instruction, target: Target, refs: Mapp
         if name not in tiles
     }
     values = attribute_values(shape, definition)
-    return scalar_instance(op, Instance(definition, shape.form, target, tiles, scalars, values))
+    return fill_in_scalars(op, Instance(definition, shape.form, target, tiles, scalars, values))
 
 
 def _ask_rules(step: Step, definition: Instruction, ub: Memory) -> None:
@@ -242,10 +242,10 @@ def _ask_rules(step: Step, definition: Instruction, ub: Memory) -> None:
 
 def _as_stored(step: Step, instance: Instance) -> Instance:
     """The instance with the types in whose strides the tiles lie: those of the wholes that they are parts of."""
-    tiles = {
-        name: Tile(step.tiles[name].storage, tile.valid_rows, tile.valid_cols) if name != instance.instruction.scratch else tile
-        for name, tile in instance.tiles.items()
-    }
+    tiles = dict(instance.tiles)
+    for name, tile in instance.tiles.items():
+        if name != instance.instruction.scratch:
+            tiles[name] = Tile(step.tiles[name].storage, tile.valid_rows, tile.valid_cols)
     return Instance(instance.instruction, instance.form, instance.target, tiles, instance.scalars, instance.attributes)
 
 

@@ -121,14 +121,17 @@ class Placement:
             begun = alive
             while alive < len(fixed) and firsts[alive] <= first:
                 alive += 1
-            for block in self._taken(fixed[begun:alive]) if begun < alive else ():
-                insort(active, block)
+            if begun < alive:
+                for block in self._taken(fixed[begun:alive]):
+                    insort(active, block)
             if ended < first:
                 ended = first
                 active = [one for one in active if one[2] >= first]
             size = _aligned(life.size)
-            coming = self._taken(fixed[alive : bisect_right(firsts, life.last)]) if alive < len(fixed) else []
-            at = _first_gap(active, coming, size, self.ub_size)
+            around = active
+            if alive < len(fixed) and firsts[alive] <= life.last:
+                around = sorted([*active, *self._taken(fixed[alive : bisect_right(firsts, life.last)])])
+            at = _first_gap(around, size, self.ub_size)
             yield life, at, active
             if at is not None:
                 insort(active, (at, at + size, life.last, number))
@@ -316,9 +319,9 @@ def _aligned(size: int) -> int:
     return -(-size // BLOCK_BYTES) * BLOCK_BYTES
 
 
-def _first_gap(active: list[_Taken], coming: list[_Taken], size: int, ub_size: int) -> int | None:
+def _first_gap(taken: list[_Taken], size: int, ub_size: int) -> int | None:
     at = 0
-    for start, end, *_ in sorted([*active, *coming]) if coming else active:
+    for start, end, _, _ in taken:
         if start - at >= size:
             break
         if end > at:

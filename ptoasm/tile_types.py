@@ -82,8 +82,7 @@ class _Types(dict[str, Type]):
     def __missing__(self, text: str) -> Type:
         if len(self) > _REMEMBERED:
             self.clear()
-        bare = text.removeprefix("!")
-        found = self[text] = _from_parts(bare) or _read(bare if "<" in bare else text)  # !f32 is no element type
+        found = self[text] = _from_parts(text) or _read_whole(text)
         return found
 
 
@@ -96,6 +95,11 @@ def read_type(text: str) -> Type:
     Raises TextFault with offsets into the text behind the ``!``.
     """
     return _types[text]
+
+
+def _read_whole(text: str) -> Type:
+    bare = text.removeprefix("!")
+    return _read(bare if "<" in bare else text)  # !f32 is no element type
 
 
 def _read(text: str) -> Type:
@@ -135,7 +139,9 @@ _AT = {name: at for at, name in enumerate(TILE_FIELDS)}
 _ROWS, _COLS, _VALID_ROWS, _VALID_COLS = (_AT[name] for name in ("rows", "cols", "valid_rows", "valid_cols"))
 _NEEDED = 1 << _ROWS | 1 << _COLS | 1 << _AT["element"]
 _VALID = 1 << _VALID_ROWS | 1 << _VALID_COLS
-_DEFAULTS: dict[str, list[Any]] = {f"pto.{kind}": [*TileType.of(F32, 1, 1, kind=kind)] for kind in ("tile", "tile_buf")}
+_DEFAULTS: dict[str, list[Any]] = {
+    f"{mark}pto.{kind}": [*TileType.of(F32, 1, 1, kind=kind)] for kind in ("tile", "tile_buf") for mark in ("", "!")
+}
 _LONGEST_NUMBER = 18
 """Digits: no extent of any memory is longer."""
 

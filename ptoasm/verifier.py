@@ -6,12 +6,12 @@ is asked of each operation. The answers of one operation come in the order of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptoasm.collector import paused
 from ptoasm.diagnostics import Diagnostic, Note, in_source_order
-from ptoasm.dialect.base import UNUSED, Instance, Instruction, Rule, Scalar, Tile
+from ptoasm.dialect.base import UNUSED, Instance, Instruction, Rule, Scalar, Tile, whole_valid_region
 from ptoasm.dialect.common import (
     ADDRESS_ORDER,
     ARCH,
@@ -429,7 +429,7 @@ class Verifier:
         instance = static_instance(op.shape, definition, self.target)
         found, opened = len(self.diagnostics), len(self.open)
         if self._literals(op, instance):
-            self._ask_one(op, verdict.individual, scalar_instance(op, instance))
+            self._ask_one(op, verdict.individual, fill_in_scalars(op, instance))
         if len(self.diagnostics) == found:
             if len(self._fine) > _REMEMBERED:
                 self._fine.clear()
@@ -654,23 +654,14 @@ def scalar_type(instance: Instance, name: str) -> Type | None:
     return None if output is None else instance[output].element
 
 
-def scalar_instance(op: Operation, instance: Instance, value_of: Callable[[Value], Any] | None = None) -> Instance:
-    """The instance with the values of its scalar operands, as far as they are known."""
-    scalars = dict(instance.scalars)
+def fill_in_scalars(op: Operation, instance: Instance) -> Instance:
+    """Gives an operation's own instance the values of its scalar operands, as far as the text says them."""
     for name, operand in zip(op.shape.input_names, op.inputs, strict=False):
-        if name in scalars:
-            type_ = scalar_type(instance, name)
-            value = constant(operand, type_) if value_of is None or isinstance(operand, Literal) else value_of(operand)
-            scalars[name] = Scalar(scalars[name].type, value)
-    return Instance(
-        instance.instruction,
-        instance.form,
-        instance.target,
-        instance.tiles,
-        scalars,
-        instance.attributes,
-        instance.regions,
-    )
+        scalar = instance.scalars.get(name)
+        if scalar is not None:
+            value = constant(operand, scalar_type(instance, name))
+            instance.scalars[name] = Scalar(scalar.type, value)
+    return instance
 
 
 def with_regions(instance: Instance, regions: dict[str, Region | None]) -> Instance:
@@ -783,7 +774,7 @@ def operand_regions(instance: Instance, addresses: dict[str, int | None]) -> dic
                 regions[name] = scratch_region(instance[name].type, address, *used)
             continue
         is_output = operand in instruction.outputs
-        extent = instruction.written(instance, name) if is_output else instance[name][1:]
+        extent = instruction.written(instance, name) if is_output else whole_valid_region(instance, name)
         regions[name] = tile_region(instance[name].type, address, *extent)
     return regions
 
