@@ -24,7 +24,7 @@ from ptoasm.dialect.common import (
 )
 from ptoasm.ir import HOST, Function, Literal, Module, Operation, Shape, Value
 from ptoasm.numbers import integer, is_decimal, largest, literal_number
-from ptoasm.placement import place
+from ptoasm.placement import place, surely_fits
 from ptoasm.regions import Region
 from ptoasm.source import Span
 from ptoasm.structure import Fault, faults, function_faults
@@ -600,6 +600,8 @@ class Verifier:
             self._report_on(op, "TYPE-02", "error", _misfit(value.text, type_), self.places.nth(op, 0), ())
 
     def _placement(self, function: Function) -> None:
+        if surely_fits(function, self.ub_size):
+            return
         placement = place(function, self.ub_size)
         if not PLACE.holds(placement):
             life = placement.unplaced[0]

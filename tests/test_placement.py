@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import random
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ptoasm.ir import Value
 from ptoasm.parser import parse
-from ptoasm.placement import Placement, place
+from ptoasm.placement import Placement, place, surely_fits
+from tests.programs import FORMS, LAYOUTS, generate
 
 
 def placed(text: str, ub_size: int) -> tuple[Placement, dict[str, int]]:
@@ -92,6 +96,9 @@ def test_tiles_that_are_live_together_are_apart(
     function = module.functions[0]
     placement = place(function, ub_size)
     lives = {life.value: life for life in placement.lives}
+    if surely_fits(function, ub_size):
+        assert not placement.reuses
+        assert not placement.unplaced
 
     def block(value: Value) -> tuple[int, int]:
         start = placement.addresses.get(value, bound.get(value.name, 0))
@@ -106,3 +113,35 @@ def test_tiles_that_are_live_together_are_apart(
             together = lives[value].first <= lives[other].last and lives[other].first <= lives[value].last
             (start, end), (other_start, other_end) = block(value), block(other)
             assert not together or end <= other_start or other_end <= start
+
+
+ALLOCATED = """func.func @k() {{
+  %address = arith.constant {address} : i64
+  %a = pto.alloc_tile : !pto.tile_buf<vec, 8x8xf32>
+  %b = pto.alloc_tile addr = %address : !pto.tile_buf<vec, 1x8xf32>
+  pto.tcolsum ins(%a : !pto.tile_buf<vec, 8x8xf32>) outs(%b : !pto.tile_buf<vec, 1x8xf32>)
+  return
+}}"""
+
+
+def test_sizes_alone_tell_what_surely_fits() -> None:
+    flat = parse(sums(("a", "b"), ("a", "c"))).functions[0]
+    assert surely_fits(flat, 320)
+    assert not surely_fits(flat, 319)
+    for address, expected in ((256, True), (255, False), (-32, False)):
+        assert surely_fits(parse(ALLOCATED.format(address=address)).functions[0], 4096) is expected
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_surely_fits_is_placed_side_by_side(form: str, layout: str) -> None:
+    fitting = 0
+    for seed in range(30):
+        for function in parse(generate(random.Random(seed), form, layout)).functions:
+            for ub_size in (2048, 8192, 1 << 18):
+                if surely_fits(function, ub_size):
+                    fitting += 1
+                    placement = place(function, ub_size)
+                    assert not placement.reuses
+                    assert not placement.unplaced
+    assert fitting
