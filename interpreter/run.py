@@ -457,7 +457,8 @@ def run(
     ``inputs`` maps names (no ``%``) to arrays of the tile's element type and valid or physical shape, nested lists,
     numbers (fill a tile, or are a scalar's value) or fills. Without any inputs all are filled deterministically from
     ``seed``; with some, each that the program reads must be there. ``arch`` is ``a2a3`` or ``a5`` (else the module's
-    target), ``ub_size`` the UB's capacity in bytes. PtoError for a wrong program, wrong data or a run that cannot end.
+    target), ``ub_size`` the UB's capacity in bytes. The tiles named in ``keep`` stay live to the end; names that the
+    program does not have are passed over. PtoError for a wrong program, wrong data or a run that cannot end.
     """
     module = arguments.module_of(program)
     _check_arguments(inputs, keep, load_ub)
