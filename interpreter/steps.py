@@ -242,10 +242,11 @@ def _ask_rules(step: Step, definition: Instruction, ub: Memory) -> None:
 
 def _as_stored(step: Step, instance: Instance) -> Instance:
     """The instance with the types in whose strides the tiles lie: those of the wholes that they are parts of."""
-    tiles = dict(instance.tiles)
-    for name, tile in instance.tiles.items():
-        if name != instance.instruction.scratch:
-            tiles[name] = Tile(step.tiles[name].storage, tile.valid_rows, tile.valid_cols)
+    scratch = instance.instruction.scratch
+    tiles = {
+        name: tile if name == scratch else Tile(step.tiles[name].storage, tile.valid_rows, tile.valid_cols)
+        for name, tile in instance.tiles.items()
+    }
     return Instance(instance.instruction, instance.form, instance.target, tiles, instance.scalars, instance.attributes)
 
 

@@ -408,8 +408,7 @@ class Builder:
             if holes[hole][0] != "!":
                 raise _MISMATCH
         parts = holes + template.rest
-        read = self.read_type if self.aliases else read_type
-        types = [read(parts[part]) for part in template.types]
+        types = [self.read_type(parts[part]) for part in template.types]
         if template.frame is not None:
             shape = template.frame.shape(types)
         else:

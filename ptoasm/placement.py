@@ -158,10 +158,8 @@ def place(function: Function, ub_size: int, keep: Collection[Value] = ()) -> Pla
 def surely_fits(function: Function, ub_size: int) -> bool:
     """Whether all tiles lie side by side below the lowest address that the program binds: then ``place`` places all.
 
-    It asks less than ``place`` does, which finds out when each tile is live.
+    It asks less than ``place`` does, which finds out when each tile is live. ``ub_size`` is in bytes.
     """
-    if function.body is None:
-        return True
     limit, total = ub_size, 0
     for value in function.arguments:
         total += _bytes_in_ub(value)
@@ -181,7 +179,7 @@ def surely_fits(function: Function, ub_size: int) -> bool:
 
 
 def _bytes_in_ub(value: Value) -> int:
-    """What a value takes of the UB, in whole blocks."""
+    """The bytes that a value takes of the UB, in whole blocks."""
     type_ = value.type
     return _aligned(type_.size) if isinstance(type_, TileType) and _is_in_ub(type_) else 0
 

@@ -82,7 +82,8 @@ class _Types(dict[str, Type]):
     def __missing__(self, text: str) -> Type:
         if len(self) > _REMEMBERED:
             self.clear()
-        found = self[text] = _from_parts(text) or _read_whole(text)
+        bare = text.removeprefix("!")
+        found = self[text] = _from_parts(bare) or _read(bare if "<" in bare else text)  # !f32 is no element type
         return found
 
 
@@ -95,11 +96,6 @@ def read_type(text: str) -> Type:
     Raises TextFault with offsets into the text behind the ``!``.
     """
     return _types[text]
-
-
-def _read_whole(text: str) -> Type:
-    bare = text.removeprefix("!")
-    return _read(bare if "<" in bare else text)  # !f32 is no element type
 
 
 def _read(text: str) -> Type:
@@ -136,12 +132,12 @@ Given = tuple[int, tuple[tuple[int, Any], ...]]
 """What a parameter says: which fields it gives, one bit for each, and the fields' numbers with their values."""
 
 _AT = {name: at for at, name in enumerate(TILE_FIELDS)}
-_ROWS, _COLS, _VALID_ROWS, _VALID_COLS = (_AT[name] for name in ("rows", "cols", "valid_rows", "valid_cols"))
-_NEEDED = 1 << _ROWS | 1 << _COLS | 1 << _AT["element"]
-_VALID = 1 << _VALID_ROWS | 1 << _VALID_COLS
-_DEFAULTS: dict[str, list[Any]] = {
-    f"{mark}pto.{kind}": [*TileType.of(F32, 1, 1, kind=kind)] for kind in ("tile", "tile_buf") for mark in ("", "!")
+_NEEDED = 1 << _AT["element"] | 1 << _AT["rows"] | 1 << _AT["cols"]
+_DEFAULTS = {
+    f"pto.{kind}": [*TileType.of(F32, 1, 1, kind=kind)._replace(valid_rows=-1, valid_cols=-1)]
+    for kind in ("tile", "tile_buf")
 }
+"""The fields of a type that says nothing; what stands for the element type, rows and columns is never left there."""
 _LONGEST_NUMBER = 18
 """Digits: no extent of any memory is longer."""
 
@@ -212,14 +208,7 @@ def _from_parts(text: str) -> TileType | None:
                 fields[field] = value
     except KeyError:
         return None
-    if found & _NEEDED != _NEEDED:
-        return None
-    if found & _VALID != _VALID:
-        if not found >> _VALID_ROWS & 1:
-            fields[_VALID_ROWS] = fields[_ROWS]
-        if not found >> _VALID_COLS & 1:
-            fields[_VALID_COLS] = fields[_COLS]
-    return TileType.from_fields(fields)
+    return TileType.from_fields(fields) if found & _NEEDED == _NEEDED else None
 
 
 def _refuse_long_numbers(text: str) -> None:

@@ -6,7 +6,6 @@ Sizes are in bytes unless a name says elements.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple
 
 LOCATIONS = ("vec", "mat", "left", "right", "acc", "bias", "scaling")
@@ -136,7 +135,8 @@ class _TileFields(NamedTuple):
 
 
 TILE_FIELDS = _TileFields._fields
-"""The parameters of a tile type, in the order of ``TileType.of``."""
+"""The parameters of a tile type, in order."""
+_ROWS, _COLS, _VALID_ROWS, _VALID_COLS = map(TILE_FIELDS.index, ("rows", "cols", "valid_rows", "valid_cols"))
 
 
 class TileType(Type, _TileFields):
@@ -167,23 +167,23 @@ class TileType(Type, _TileFields):
         extra: tuple[tuple[str, str], ...] = (),
     ) -> TileType:
         """The type with these parameters; a valid extent of -1 means the whole physical extent."""
-        if valid_rows == -1:
-            valid_rows = rows
-        if valid_cols == -1:
-            valid_cols = cols
         return cls.from_fields(
-            (kind, loc, element, rows, cols, valid_rows, valid_cols, blayout, slayout, fractal, pad, extra)
+            [kind, loc, element, rows, cols, valid_rows, valid_cols, blayout, slayout, fractal, pad, extra]
         )
 
     @classmethod
-    def from_fields(cls, key: Iterable[Any]) -> TileType:
-        """The type with these parameters, in the order of ``of``."""
-        made = tuple.__new__(cls, key)
+    def from_fields(cls, fields: list[Any]) -> TileType:
+        """As ``of``, with the parameters in the order of ``TILE_FIELDS``; the list may be changed."""
+        if fields[_VALID_ROWS] == -1:
+            fields[_VALID_ROWS] = fields[_ROWS]
+        if fields[_VALID_COLS] == -1:
+            fields[_VALID_COLS] = fields[_COLS]
+        made = tuple.__new__(cls, fields)
         return cls._interned.setdefault(made, made)
 
     def with_(self, **changes: object) -> TileType:
         """The same type with some parameters changed."""
-        return TileType.from_fields(tuple([changes.get(*field) for field in zip(TILE_FIELDS, self, strict=True)]))
+        return TileType.from_fields([changes.get(*field) for field in zip(TILE_FIELDS, self, strict=True)])
 
     @property
     def is_dynamic(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
@@ -70,9 +71,9 @@ def outcome(text: str) -> Any:
         return fault.message, fault.start, fault.end, fault.code
 
 
-@given(st.lists(TEXTS, min_size=1, max_size=8))
+@given(st.lists(TEXTS, min_size=1, max_size=8), st.sampled_from([0, 3, tile_types._REMEMBERED]))
 @settings(max_examples=300, deadline=None)
-def test_what_was_met_before_changes_nothing(texts: list[str]) -> None:
+def test_what_was_met_before_changes_nothing(texts: list[str], remembered: int) -> None:
     alone = []
     for text in texts:
         forget()
@@ -81,7 +82,19 @@ def test_what_was_met_before_changes_nothing(texts: list[str]) -> None:
     for kind in ("tile", "tile_buf"):
         for parameters in PRIMERS:
             read_type(f"pto.{kind}<{parameters}>")
-    assert [outcome(text) for text in texts] == alone
+    with mock.patch.object(tile_types, "_REMEMBERED", remembered):
+        assert [outcome(text) for text in texts] == alone
+
+
+def test_a_full_table_keeps_what_the_grammar_taught() -> None:
+    forget()
+    read_type("pto.tile<vec, 4x8xf32, pad=zero>")
+    with mock.patch.object(tile_types, "_REMEMBERED", 5), mock.patch.object(tile_types, "_read") as grammar:
+        for rows in range(5, 25):
+            assert read_type(f"pto.tile<vec, {rows}x8xf32, pad=zero>") is TileType.of(
+                F32, rows, 8, kind="tile", pad="zero"
+            )
+    grammar.assert_not_called()
 
 
 @pytest.mark.parametrize(
