@@ -22,6 +22,7 @@ from ptoasm.types import (
     LOCATIONS,
     PADS,
     TILE_FIELDS,
+    WHOLE,
     OpaqueType,
     PointerType,
     TileType,
@@ -133,11 +134,16 @@ Given = tuple[int, tuple[tuple[int, Any], ...]]
 
 _AT = {name: at for at, name in enumerate(TILE_FIELDS)}
 _NEEDED = 1 << _AT["element"] | 1 << _AT["rows"] | 1 << _AT["cols"]
-_DEFAULTS = {
-    f"pto.{kind}": [*TileType.of(F32, 1, 1, kind=kind)._replace(valid_rows=-1, valid_cols=-1)]
-    for kind in ("tile", "tile_buf")
-}
-"""The fields of a type that says nothing; what stands for the element type, rows and columns is never left there."""
+
+
+def _defaults(kind: str) -> list[Any]:
+    """The fields of a type that says nothing; those for the element type, rows and columns are always replaced."""
+    fields: list[Any] = [*TileType.of(F32, 1, 1, kind=kind)]
+    fields[_AT["valid_rows"]] = fields[_AT["valid_cols"]] = WHOLE
+    return fields
+
+
+_DEFAULTS = {f"pto.{kind}": _defaults(kind) for kind in ("tile", "tile_buf")}
 _LONGEST_NUMBER = 18
 """Digits: no extent of any memory is longer."""
 

@@ -6,7 +6,7 @@ Sizes are in bytes unless a name says elements.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 LOCATIONS = ("vec", "mat", "left", "right", "acc", "bias", "scaling")
 PADS = ("null", "zero", "max", "min")
@@ -136,6 +136,8 @@ class _TileFields(NamedTuple):
 
 TILE_FIELDS = _TileFields._fields
 """The parameters of a tile type, in order."""
+WHOLE: Final = "whole"
+"""Stands for a valid extent that is the physical one; no number can, as a program can compute any."""
 _ROWS, _COLS, _VALID_ROWS, _VALID_COLS = map(TILE_FIELDS.index, ("rows", "cols", "valid_rows", "valid_cols"))
 
 
@@ -155,8 +157,8 @@ class TileType(Type, _TileFields):
         element: ElementType,
         rows: int,
         cols: int,
-        valid_rows: int | None = -1,
-        valid_cols: int | None = -1,
+        valid_rows: int | Literal["whole"] | None = WHOLE,
+        valid_cols: int | Literal["whole"] | None = WHOLE,
         *,
         kind: str = "tile_buf",
         loc: str = "vec",
@@ -166,7 +168,7 @@ class TileType(Type, _TileFields):
         pad: str = "null",
         extra: tuple[tuple[str, str], ...] = (),
     ) -> TileType:
-        """The type with these parameters; a valid extent of -1 means the whole physical extent."""
+        """The type with these parameters; a valid extent that is left out is the physical one."""
         return cls.from_fields(
             [kind, loc, element, rows, cols, valid_rows, valid_cols, blayout, slayout, fractal, pad, extra]
         )
@@ -174,9 +176,9 @@ class TileType(Type, _TileFields):
     @classmethod
     def from_fields(cls, fields: list[Any]) -> TileType:
         """As ``of``, with the parameters in the order of ``TILE_FIELDS``; the list may be changed."""
-        if fields[_VALID_ROWS] == -1:
+        if fields[_VALID_ROWS] is WHOLE:
             fields[_VALID_ROWS] = fields[_ROWS]
-        if fields[_VALID_COLS] == -1:
+        if fields[_VALID_COLS] is WHOLE:
             fields[_VALID_COLS] = fields[_COLS]
         made = tuple.__new__(cls, fields)
         return cls._interned.setdefault(made, made)
