@@ -20,9 +20,9 @@ import numpy as np
 from ptoasm import arguments
 from ptoasm.diagnostics import Diagnostic, PtoError
 from ptoasm.dialect.host import NO_EFFECT
-from ptoasm.interpreter.data import DataFault, scalar_data
+from ptoasm.interpreter.data import DataFault, plain, scalar_data
 from ptoasm.interpreter.dtypes import dtype_of
-from ptoasm.interpreter.kernels import Array
+from ptoasm.interpreter.kernels import Array, one_at_a_time
 from ptoasm.interpreter.machine import RunFault
 from ptoasm.interpreter.memory import FILL
 from ptoasm.interpreter.run import Result, Session, choose_function, merged, verified
@@ -135,11 +135,14 @@ class Kernel:
                 plan.numbers[value] = take(inputs[name])
             except DataFault:
                 return self._run(inputs).outputs
-        for question, action in zip(plan.questions, plan.actions, strict=True):
-            if question is not None and self._checked and not question():
-                return self._run(inputs).outputs
-            action()
-        if self._checked:
+        if not self._checked:
+            for action in plan.actions:
+                action()
+        else:
+            for question, action in zip(plan.questions, plan.actions, strict=True):
+                if question is not None and not question():
+                    return self._run(inputs).outputs
+                action()
             self.diagnostics = plan.diagnostics
         if plan.single is not None:
             name, copy = plan.single
@@ -309,11 +312,9 @@ def _taker(value: Value) -> Callable[[Any], Any]:
     low, high = type_.range if type_.is_integer else (0, -1)
 
     def take(data: Any) -> Any:
-        if data.__class__ is scalar:
-            return data.item()
-        if data.__class__ is int and low <= data <= high:
+        if data.__class__ is scalar and data == data:  # a NaN may be a signalling one, which an ordinary run quiets
             return data
-        return scalar_data(data, type_, value.name)
+        return scalar(data if data.__class__ is int and low <= data <= high else scalar_data(data, type_, value.name))
 
     return take
 
@@ -344,8 +345,8 @@ class _Spoils:
 def _action(entry: Entry, free: set[Value], numbers: Numbers, spoils: _Spoils) -> Action:
     """The instruction, with the numbers of the call."""
     step = entry.step
-    kernel = step.kernel
-    assert kernel is not None
+    assert step.kernel is not None
+    kernel = one_at_a_time(step.kernel)
     inputs = list(step.inputs)
     slots: list[Slot] = []
     for slot, number in zip(step.slots, entry.numbers, strict=True):
@@ -357,8 +358,8 @@ def _action(entry: Entry, free: set[Value], numbers: Numbers, spoils: _Spoils) -
     if scratch is not None or len(outputs) != 1 or len(inputs) != 1:
 
         def general() -> None:
-            for at, value, dtype, _ in slots:
-                inputs[at] = dtype.type(numbers[value])
+            for at, value, _, _ in slots:
+                inputs[at] = numbers[value]
             results = kernel(*inputs)
             if scratch is not None:
                 scratch[...] = FILL
@@ -369,10 +370,10 @@ def _action(entry: Entry, free: set[Value], numbers: Numbers, spoils: _Spoils) -
 
     (output,), (source,) = outputs, inputs
     if slots:
-        _, value, dtype, _ = slots[0]
+        number = slots[0].value
 
         def with_number() -> None:
-            output[...] = kernel(dtype.type(numbers[value]))[0]
+            output[...] = kernel(numbers[number])[0]
 
         return with_number
 
@@ -387,14 +388,15 @@ def _question(entry: Entry, free: set[Value], numbers: Numbers) -> Question | No
     step = entry.step
     if step.open and any(slot.value in free for slot in step.slots):
         known = {slot.value: number for slot, number in zip(step.slots, entry.numbers, strict=True)}
+        changing = [slot.value for slot in step.slots if slot.value in free]
         answers: dict[tuple[Any, ...], bool] = {}
 
         def rules_hold() -> bool:
-            values = known | numbers
-            key = tuple(values[slot.value] for slot in step.slots)
+            key = tuple([numbers[value] for value in changing])
             if key not in answers:
                 if len(answers) >= _PLANS:
                     answers.clear()
+                values = known | {value: plain(number) for value, number in zip(changing, key, strict=True)}
                 answers[key] = all(answer is not False for _, answer in ask(step.open, step.values(values)))
             return answers[key]
 

@@ -135,6 +135,19 @@ def test_scalars_may_change() -> None:
         halves(s=1e6)
 
 
+@pytest.mark.parametrize("bits", [0x7F80_0001, 0xFF80_0001, 0x7FC0_0000, 0x8000_0000])
+def test_scalars_come_out_bit_for_bit_as_in_a_run(bits: int) -> None:
+    """Two signalling NaNs, which are made quiet, a quiet one, and -0.0."""
+    start = np.array([bits], np.uint32).view(np.float32)[0]
+    text = "pto.texpands ins(%s : f32) outs(%d : !pto.tile_buf<vec, 1x16xf32>)"
+    quiet = bits | (0x0040_0000 if np.isnan(start) else 0)
+    assert ptoasm.run(text, {"s": start}).outputs["d"].view(np.uint32).tolist() == [[quiet] * 16]
+    kernel = ptoasm.compile(text)
+    for _ in range(3):
+        assert kernel(s=start)["d"].view(np.uint32).tolist() == [[quiet] * 16]
+    assert replays(kernel)
+
+
 def test_checked_asks_the_rules_about_numbers_again() -> None:
     text = f"pto.tci ins(%s : i32) outs(%d : {ROW})"
     kernel = ptoasm.compile(text, checked=True)
