@@ -39,7 +39,7 @@ NESTED = "nested module"
 _MODULES = ("module_header", NESTED)
 _DEEPEST = 100
 """How deep regions may be nested: those who walk the IR go into each by a call."""
-_REMEMBERED = 1 << 11
+_REMEMBERED = 1 << 9
 """How many shapes a template keeps at hand; operations keep their own."""
 
 

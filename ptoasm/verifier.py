@@ -34,7 +34,7 @@ from ptoasm.types import INDEX, ElementType, TileType, Type
 if TYPE_CHECKING:
     from ptoasm.places import Places
 
-_REMEMBERED = 1 << 12
+_REMEMBERED = 1 << 10
 """How many answers are kept; the tables are only there to save time."""
 
 
