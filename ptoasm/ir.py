@@ -105,10 +105,10 @@ class Shape:
 
     ``name`` is the full name (``pto.tcolsum``), ``form`` one of ``sync``, ``ssa``, ``dps``, ``host``, ``foreign``.
     ``input_types`` and ``output_types`` have None where the form writes no type. ``spelling`` is shared with shapes
-    that have other types. ``verdicts`` keeps what the verifier found, ``printed`` what the printer made.
+    that have other types. ``verdicts`` keeps what the verifier found.
     """
 
-    __slots__ = ("definition", "form", "input_types", "name", "output_types", "printed", "spelling", "verdicts")
+    __slots__ = ("definition", "form", "input_types", "name", "output_types", "spelling", "verdicts")
 
     def __init__(
         self,
@@ -131,7 +131,6 @@ class Shape:
         self.input_types = input_types
         self.output_types = output_types
         self.verdicts: dict[str, Any] = _EMPTY
-        self.printed: dict[str, Any] = _EMPTY
         self.spelling = Spelling(
             attributes or _EMPTY, input_names, output_names, keywords or _EMPTY, duplicates, type_counts, {}
         )
@@ -144,7 +143,7 @@ class Shape:
         made.definition = self.definition
         made.input_types = inputs
         made.output_types = outputs
-        made.verdicts = made.printed = _EMPTY
+        made.verdicts = _EMPTY
         made.spelling = self.spelling
         return made
 

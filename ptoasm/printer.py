@@ -24,6 +24,7 @@ _NEVER = 1 << 62
 _SYMBOL = re.compile(r"[A-Za-z_][\w.$-]*")
 _KEY = re.compile(r"[A-Za-z_][\w.$-]*")
 _SPACES = re.compile(r'("(?:[^"\\]|\\.)*")|\s+')
+_REMEMBERED = 1 << 10
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 
 
@@ -46,6 +47,7 @@ class Printer:
     def __init__(self, types: str = COMPACT) -> None:
         self.types = types
         self.lines: list[str] = []
+        self._forms: dict[Shape, Form] = {}
         self._text = ""
         self._comments: list[tuple[int, int]] = []
         self._at = 0
@@ -101,15 +103,17 @@ class Printer:
 
     def _operations(self, block: Block, indent: str) -> None:
         """Prints a block's operations; what most of them need is done here without a call."""
-        lines, types = self.lines, self.types
+        lines, forms = self.lines, self._forms
         for op in block.operations:
             if op.start >= self._blank_at or op.start >= self._next:
                 self._before(op.start, indent, comments=op.start < op.end)
             shape = op.shape
-            form = shape.printed.get(types)
+            form = forms.get(shape)
             if form is None:
                 form = statement_form(op, self.type_text)
-                shape.printed = {**shape.printed, types: form}
+                if len(forms) > _REMEMBERED:
+                    forms.clear()
+                forms[shape] = form
             outputs = op.outputs
             if form.__class__ is not str or (outputs and "#" in outputs[0].name and shape.form != DPS):
                 lines.append(indent + self._unusual(op, form))
@@ -343,7 +347,10 @@ def _function_results(function: Function, text: TypeText) -> str:
 # --- Statements: a pattern with %s for each name, a function, or None for the source as it is -------------
 
 
-def statement_form(op: Operation, text: TypeText) -> str | Callable[[Operation], str] | None:
+Form = str | Callable[[Operation], str] | None
+
+
+def statement_form(op: Operation, text: TypeText) -> Form:
     """How operations of this shape are printed."""
     shape = op.shape
     if shape.form == FOREIGN:

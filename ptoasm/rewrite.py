@@ -35,7 +35,8 @@ class Rewriter:
         self.by_name: dict[str, Value] = {}
         self.block: Block = Block(Function(self.module))
         self.function: Function = self.block.function
-        self._shapes: dict[Any, Shape] = {}
+        self._untyped: dict[tuple[Any, ...], Shape] = {}
+        self._shapes: dict[tuple[Any, ...], Shape] = {}
         self._constants: dict[Any, Value] = {}
         self.notes: list[Diagnostic] = []
 
@@ -214,11 +215,7 @@ class Rewriter:
         after += tuple(None if t is None else self.type(t) for t in shape.output_types[len(outputs) :])
         if after == (*shape.input_types, *shape.output_types):
             return shape
-        key = (shape, after)
-        found = self._shapes.get(key)
-        if found is None:
-            found = self._shapes[key] = shape.with_types(after[:n], after[n:])
-        return found
+        return self._with_types(shape, after[:n], after[n:])
 
     def instruction_shape(
         self,
@@ -228,19 +225,26 @@ class Rewriter:
         outputs: Iterable[tuple[str, Type | None]],
     ) -> Shape:
         """The shape of an instruction in another form; operands and results as (name, type)."""
-        key = (like, form, tuple(inputs), tuple(outputs))
-        found = self._shapes.get(key)
-        if found is None:
-            found = self._shapes[key] = Shape(
+        given, made = [*zip(*inputs, strict=True)] or [(), ()], [*zip(*outputs, strict=True)] or [(), ()]
+        key = (like.name, form, given[0], made[0], like.keywords.get("literals"), *like.attributes.items())
+        untyped = self._untyped.get(key)
+        if untyped is None:
+            untyped = self._untyped[key] = Shape(
                 like.name,
                 form,
-                tuple(t for _, t in key[2]),
-                tuple(t for _, t in key[3]),
-                like.attributes,
+                attributes=like.attributes,
                 definition=like.definition,
-                input_names=tuple(n for n, _ in key[2]),
-                output_names=tuple(n for n, _ in key[3]),
+                input_names=given[0],
+                output_names=made[0],
             )
+        return self._with_types(untyped, given[1], made[1])
+
+    def _with_types(self, like: Shape, inputs: tuple[Type | None, ...], outputs: tuple[Type | None, ...]) -> Shape:
+        """The shape that differs only in its types, one for each."""
+        key = (like, inputs, outputs)
+        found = self._shapes.get(key)
+        if found is None:
+            found = self._shapes[key] = like.with_types(inputs, outputs)
         return found
 
     # --- New operations -----------------------------------------------------------------------------------

@@ -77,8 +77,8 @@ def _all_hold_but(individual: tuple[Rule, ...]) -> Verdict:
     return found
 
 
-_tables: dict[tuple[str, Verdict], dict[str, Verdict]] = {}
-"""One table of verdicts by target for all shapes that have the same and were judged for one target only."""
+_tables: dict[tuple[Any, ...], dict[str, Verdict]] = {}
+"""One table of verdicts by target for all shapes that have the same."""
 
 
 def choose_target(module: Module, arch: str | None) -> Target:
@@ -105,13 +105,15 @@ def judge(shape: Shape, on: Target) -> Verdict:
     verdict: Verdict | None = shape.verdicts.get(on.name)
     if verdict is None:
         verdict = _judge(shape, on)
-        if verdict.shared and not shape.verdicts:
-            table = _tables.get((on.name, verdict))
+        others = shape.verdicts
+        if verdict.shared and (not others or all(other.shared for other in others.values())):
+            key = (on.name, verdict, *others.items())
+            table = _tables.get(key)
             if table is None:
-                table = _tables[on.name, verdict] = {on.name: verdict}
+                table = _tables[key] = {**others, on.name: verdict}
             shape.verdicts = table
         else:
-            shape.verdicts = {**shape.verdicts, on.name: verdict}
+            shape.verdicts = {**others, on.name: verdict}
     return verdict
 
 

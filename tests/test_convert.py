@@ -169,6 +169,22 @@ def test_a_scalar_gets_its_type_from_the_result() -> None:
     assert converted(converted(text, DPS), SYNC) == text
 
 
+def test_a_literal_and_a_name_in_one_place() -> None:
+    """The type of a number is the result's; that of a name is written where the page has other than a scalar there."""
+    row = "!pto.tile_buf<vec, 1x16xf32>"
+    text = f"""func.func @k(%x: f32) {{
+  %a = pto.alloc_tile : {row}
+  %b = pto.alloc_tile : {row}
+  pto.tdivs ins(%a, 2.0 : {row}, f32) outs(%b : {row})
+  pto.tdivs ins(%b, %x : {row}, f32) outs(%a : {row})
+  return
+}}"""
+    found = converted(text, SYNC)
+    tile = "!pto.tile<vec, 1x16xf32>"
+    assert f"tdivs %a.1, 2.0 : {tile} -> {tile}\n" in found
+    assert f"tdivs %b, %x : {tile}, f32 -> {tile}\n" in found
+
+
 def test_attributes_of_others_are_kept() -> None:
     text = '%d = tci 5 {descending = false, pto.impl = "x", a.b} : !pto.tile<vec, 1x8xi32>\n'
     assert '{descending = false, pto.impl = "x", a.b}' in converted(text, DPS)
