@@ -73,7 +73,7 @@ EXAMPLE = "!pto.tile<vec, 16x256xf32>"
 
 _interned: dict[str, Type] = {}
 """Types other than tiles, by what they say."""
-_REMEMBERED = 1 << 10
+_REMEMBERED = 1 << 12
 """How many texts are kept: the types themselves are interned by what they say."""
 
 

@@ -107,7 +107,7 @@ def judge(shape: Shape, on: Target) -> Verdict:
         verdict = _judge(shape, on)
         others = shape.verdicts
         if verdict.shared and (not others or all(other.shared for other in others.values())):
-            key = (on.name, verdict, *others.items())
+            key = (on.name, verdict, *others.items()) if others else (on.name, verdict)
             table = _tables.get(key)
             if table is None:
                 table = _tables[key] = {**others, on.name: verdict}
